@@ -1,0 +1,373 @@
+"""The words that a source, the engine and the outputs share, as frozen data.
+
+Promises: everything here is immutable, comes from the standard library alone and does nothing by itself.
+A source describes itself in these words; the engine works from the description and knows no source by name.
+Never: no input or output, no clock, no database, no Airflow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from enum import StrEnum
+from typing import Any, BinaryIO, Literal, Protocol
+
+
+class Mode(StrEnum):
+    """What a cycle is for."""
+
+    POLL = "poll"
+    BACKFILL = "backfill"
+    REPLAY = "replay"
+
+
+class CycleStatus(StrEnum):
+    """The states of a cycle; the last three are terminal."""
+
+    NOT_STARTED = "NOT_STARTED"
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    SUCCESS = "SUCCESS"
+    FAILED = "FAILED"
+    BUDGET_EXHAUSTED = "BUDGET_EXHAUSTED"
+
+
+TERMINAL = frozenset({CycleStatus.SUCCESS, CycleStatus.FAILED, CycleStatus.BUDGET_EXHAUSTED})
+
+
+class Outcome(StrEnum):
+    """What a job run came to."""
+
+    SUCCESS = "success"
+    PARTIAL = "partial"
+    FAILED_RETRIABLE = "failed_retriable"
+    FAILED_TERMINAL = "failed_terminal"
+
+
+class AnswerClass(StrEnum):
+    """What an answer is; only `DATA` and `EMPTY` are ever parsed."""
+
+    DATA = "data"
+    EMPTY = "empty"
+    ABSENT = "absent"
+    NOT_YET = "not_yet"
+    UNCHANGED = "unchanged"
+    BLOCKED = "blocked"
+    ERROR = "error"
+
+
+class PendingReason(StrEnum):
+    """Why a key is still to be fetched, or fetched again."""
+
+    DISCOVERED = "discovered"
+    FAILED = "failed"
+    NOT_PUBLISHED = "not_published"
+    ASKED_NONE = "asked_none"
+    RECHECK = "recheck"
+
+
+class BudgetReason(StrEnum):
+    """Which budget a cycle ran out of."""
+
+    LIST_PAGE_LIMIT = "LIST_PAGE_LIMIT"
+    ITEM_LIMIT = "ITEM_LIMIT"
+    DETAIL_LIMIT = "DETAIL_LIMIT"
+    SLICE_TIME_LIMIT = "SLICE_TIME_LIMIT"
+    QUOTA = "QUOTA"
+
+
+# --- what a stream asks -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request to an upstream.
+
+    `key` names it for ever (stable, deterministic, without secrets); `unit` names the logical request whose
+    pages or files belong together. `url` is absolute, on one of the source's hosts and free of secrets: the
+    engine adds credentials when it sends. `session_date` is the day that the data belongs to, None where a
+    request has none. `expected` says that the calendar expects data: then an absence means "not yet".
+    `required` says that a poll is not complete without it. `kind` is what it costs: a list page or a detail.
+    """
+
+    key: str
+    url: str
+    unit: str
+    session_date: date | None = None
+    params: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
+    method: Literal["GET", "POST"] = "GET"
+    body: bytes | None = None
+    expected: bool = True
+    required: bool = True
+    kind: Literal["list", "detail"] = "detail"
+
+
+class Body(Protocol):
+    """The decoded bytes of a stored answer, to be read as a stream or, where they are small, whole."""
+
+    def open(self) -> BinaryIO:
+        """Open the bytes for reading from the start; the caller closes the stream."""
+        ...
+
+    def read(self) -> bytes:
+        """Return all bytes."""
+        ...
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer as stored: its request, HTTP status, headers in lower case, body and the instant it was sent."""
+
+    request: Request
+    status: int
+    headers: Mapping[str, str]
+    body: Body
+    sent_at: datetime
+    fetch_id: int = 0
+
+
+@dataclass(frozen=True)
+class Unit:
+    """All answers to one logical request, in order of asking."""
+
+    key: str
+    session_date: date | None
+    answers: tuple[Answer, ...]
+
+
+# --- what a stream gives ------------------------------------------------------------------------------
+
+SqlType = Literal["text", "numeric", "bigint", "integer", "smallint", "boolean", "date", "timestamptz", "jsonb"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table: its SQL type (with precision where numeric), whether it may be null, what it means."""
+
+    name: str
+    type: SqlType
+    comment: str
+    nullable: bool = False
+    precision: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A check over every staged row; a row that breaks it goes to quarantine under the rule's name.
+
+    `kind` chooses the check: `not_blank` (text with something in it), `not_negative`, `at_most` (the first
+    column is not greater than the second) or `in_unit` (the column equals the unit's session date).
+    """
+
+    name: str
+    kind: Literal["not_blank", "not_negative", "at_most", "in_unit"]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table, declared once: the migration, staging, merge, parquet schema and data dictionary follow it.
+
+    `key` identifies a row; `session_date` names the column with the market's own day. `replaces` = "unit":
+    rows of a unit that a newer answer no longer gives are withdrawn; "nothing": rows are only added or revised.
+    """
+
+    schema: str
+    name: str
+    comment: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    session_date: str | None
+    rules: tuple[Rule, ...] = ()
+    replaces: Literal["unit", "nothing"] = "unit"
+
+    @property
+    def qualified(self) -> str:
+        """Schema and name, as used in messages and lock keys."""
+        return f"{self.schema}.{self.name}"
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The declared columns in order, without the engine's own."""
+        return tuple(column.name for column in self.columns)
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A row that could not be read: which line or item it was, why, and its text (at most 2,000 characters)."""
+
+    position: str
+    reason: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows for one table, each a tuple in the order of the table's columns, plus its unknown columns or None."""
+
+    table: Table
+    rows: Iterable[tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """What reading a unit gave: batches, the rows that could not be read, and columns nobody knew."""
+
+    batches: tuple[Batch, ...]
+    rejected: tuple[Rejected, ...] = ()
+    unknown_columns: tuple[str, ...] = ()
+
+
+class ParseError(Exception):
+    """A unit cannot be read at all; its text is the reason shown in quarantine."""
+
+
+# --- when and how much --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a slice and a day (one `run_date`) of a stream may spend, and how long a slice may work."""
+
+    day_list_pages: int = 50
+    day_items: int = 5_000
+    day_details: int = 300
+    slice_list_pages: int = 5
+    slice_items: int = 500
+    slice_seconds: int = 120
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class HostGroup:
+    """Requests that an upstream counts together: one interval for every stream, worker and machine."""
+
+    name: str
+    interval: timedelta
+    penalty: timedelta = timedelta(minutes=10)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When a stream may ask: cron expressions in the upstream's own zone.
+
+    `retry_every` and `last_try` rule a window whose data is not published yet: it is asked again at that
+    interval, until that long after it opened. `make_up` opens further windows that long after one that did
+    not end `SUCCESS`. `allowance` is how long after its start a window is due.
+    """
+
+    cron: str
+    timezone: str
+    retry_every: timedelta
+    last_try: timedelta
+    allowance: timedelta
+    make_up: tuple[timedelta, ...] = (timedelta(minutes=10), timedelta(minutes=40), timedelta(hours=4))
+
+
+@dataclass(frozen=True)
+class Window:
+    """One scheduled opportunity to poll, named by its scheduled instant."""
+
+    start: datetime
+    due_at: datetime
+    run_date: date
+    session_date: date | None
+
+    @property
+    def slot(self) -> str:
+        """The instant in UTC: what makes the window unique within its stream."""
+        from datetime import UTC
+
+        return self.start.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What a stream is asked to plan: the session dates and keys for which something is wanted.
+
+    `sessions` are the calendar's open days, newest first; `closed` are days that the calendar calls closed
+    and that a backfill asks once all the same. `pending` are request keys whose time has come. `keys` limits
+    the plan to what the operator named.
+    """
+
+    mode: Mode
+    sessions: tuple[date, ...] = ()
+    closed: tuple[date, ...] = ()
+    pending: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    cursor: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Recheck:
+    """What is read again after it was had: a session's keys in each of its next `sessions` windows."""
+
+    sessions: int
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One data set of an upstream: frozen data plus pure functions.
+
+    `plan(ask)` gives the requests (deterministic, finite, keys without secrets), `follow(request, answer)` the
+    further pages, `classify(answer)` what an answer is, `parse(unit)` its rows. `parser_version` only grows.
+    """
+
+    name: str
+    title: str
+    tables: tuple[Table, ...]
+    schedule: Schedule
+    calendar: str
+    host_group: HostGroup
+    budget: Budget
+    parser_version: int
+    plan: Callable[[Ask], Iterable[Request]]
+    classify: Callable[[Answer], AnswerClass]
+    parse: Callable[[Unit], Parsed]
+    first_session: date
+    session_cutoff: str
+    follow: Callable[[Request, Answer], Sequence[Request]] = lambda request, answer: ()
+    recheck: Recheck | None = None
+    listing: bool = False
+    empty_can_be_right: bool = True
+    sla_eligible: bool = True
+    snapshot_only: str | None = None
+
+    @property
+    def source(self) -> str:
+        """The source that the stream belongs to: the part of its name before the point."""
+        return self.name.partition(".")[0]
+
+
+@dataclass(frozen=True)
+class Source:
+    """An upstream: its streams in the order in which they are worked, hosts, connection and terms."""
+
+    name: str
+    title: str
+    connection: str
+    hosts: tuple[str, ...]
+    streams: tuple[Stream, ...]
+    needs_key: bool
+    terms: str
+    user_agent: str = ""
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """How to reach an upstream: base URL, secrets by name, and where the sandbox stands in for it.
+
+    `secrets` are values that must never be logged or stored; they are masked wherever they would appear.
+    """
+
+    base_url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    params: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    sandbox_url: str | None = None
+
+    def __repr__(self) -> str:
+        """Never show what must not be seen."""
+        return f"Credentials(base_url={self.base_url!r}, secrets={len(self.secrets)} hidden)"
