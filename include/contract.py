@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from typing import Any, BinaryIO, Literal, Protocol
 
@@ -253,17 +253,21 @@ class HostGroup:
 class Schedule:
     """When a stream may ask: cron expressions in the upstream's own zone.
 
-    `retry_every` and `last_try` rule a window whose data is not published yet: it is asked again at that
-    interval, until that long after it opened. `make_up` opens further windows that long after one that did
-    not end `SUCCESS`. `allowance` is how long after its start a window is due.
+    `retry_first`, `retry_every` and `last_try` rule a window whose data is not published yet: it is asked
+    again that long after it opened, then at that interval, until that long after it opened. `make_up` opens
+    further windows that long after the start of one that did not end `SUCCESS`. `allowance` is how long after
+    its start a window is due. `session` says which session date a window is responsible for: the last session
+    on or before its local day, or before it.
     """
 
     cron: str
     timezone: str
+    retry_first: timedelta
     retry_every: timedelta
     last_try: timedelta
     allowance: timedelta
     make_up: tuple[timedelta, ...] = (timedelta(minutes=10), timedelta(minutes=40), timedelta(hours=4))
+    session: Literal["same_day", "previous_day"] = "same_day"
 
 
 @dataclass(frozen=True)
@@ -278,8 +282,6 @@ class Window:
     @property
     def slot(self) -> str:
         """The instant in UTC: what makes the window unique within its stream."""
-        from datetime import UTC
-
         return self.start.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -327,13 +329,14 @@ class Stream:
     classify: Callable[[Answer], AnswerClass]
     parse: Callable[[Unit], Parsed]
     first_session: date
-    session_cutoff: str
     follow: Callable[[Request, Answer], Sequence[Request]] = lambda request, answer: ()
     recheck: Recheck | None = None
     listing: bool = False
     empty_can_be_right: bool = True
     sla_eligible: bool = True
     snapshot_only: str | None = None
+    known_key: Callable[[str], bool] = lambda key: True
+    keys_are: str = "keys"
 
     @property
     def source(self) -> str:

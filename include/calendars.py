@@ -1,0 +1,129 @@
+"""Which days have data: XNYS and XKRX sessions, US federal days, every day, and the operators' exceptions.
+
+Promises: pure reading of a calendar library with an explicit first day, corrected by the exceptions handed in.
+A calendar decides how long to wait, never what is true. Never: no database, no clock, no naive local time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+from include.contract import Stream, Window
+
+SEOUL = ZoneInfo("Asia/Seoul")
+FIRST_DAY = date(1990, 1, 1)
+# The library knows special closures only up to its release; beyond a year ahead nothing is asked anyway.
+_YEARS_AHEAD = 2
+
+
+class UnknownCalendar(Exception):
+    """A stream names a calendar that does not exist."""
+
+
+@lru_cache(maxsize=None)
+def _library(name: str, last_year: int) -> frozenset[date]:
+    """All sessions of an exchange from `FIRST_DAY` to the end of a year."""
+    # Imported here: pandas behind it must not be loaded by a process that only parses DAG files.
+    import exchange_calendars
+
+    calendar = exchange_calendars.get_calendar(name, start=FIRST_DAY.isoformat(), end=f"{last_year}-12-31")
+    return frozenset(stamp.date() for stamp in calendar.sessions)
+
+
+@dataclass(frozen=True)
+class Calendar:
+    """The open days of one calendar; `exceptions` maps a day to True (open) or False (closed) against the library."""
+
+    name: str
+    exceptions: Mapping[date, bool] = field(default_factory=dict)
+
+    def is_session(self, day: date) -> bool:
+        """Say whether the market was, or will be, open on a day."""
+        if day in self.exceptions:
+            return self.exceptions[day]
+        if self.name == "DAILY":
+            return True
+        return day in _library(self.name, max(day.year, 2026) + _YEARS_AHEAD)
+
+    def sessions(self, start: date, end: date) -> list[date]:
+        """Return the open days from `start` to `end`, both inclusive, oldest first."""
+        days = (start + timedelta(days=n) for n in range((end - start).days + 1))
+        return [day for day in days if self.is_session(day)]
+
+    def last_session(self, day: date) -> date:
+        """Return the last open day on or before a day."""
+        while not self.is_session(day):
+            day -= timedelta(days=1)
+        return day
+
+    def session_offset(self, day: date, sessions: int) -> date:
+        """Return the open day that is `sessions` sessions after a day (before it, where negative)."""
+        step = timedelta(days=1 if sessions > 0 else -1)
+        for _ in range(abs(sessions)):
+            day += step
+            while not self.is_session(day):
+                day += step
+        return day
+
+
+def calendar(name: str, exceptions: Mapping[date, bool] | None = None) -> Calendar:
+    """Return a calendar by name: XNYS, XKRX, or DAILY (every day).
+
+    Raises:
+        UnknownCalendar: no such calendar.
+    """
+    if name not in ("XNYS", "XKRX", "DAILY"):
+        raise UnknownCalendar(f"There is no calendar {name!r}; known are XNYS, XKRX and DAILY.")
+    return Calendar(name, dict(exceptions or {}))
+
+
+def window_for(stream: Stream, instant: datetime, days: Calendar) -> Window:
+    """Return the window of a stream that was scheduled at an instant.
+
+    Pure: it serves scheduled, manual and backfill runs alike. `run_date` is the KST date of the instant and
+    nothing else; the session date is the last session that the market's own day at that instant can have closed.
+    """
+    schedule = stream.schedule
+    local_day = instant.astimezone(ZoneInfo(schedule.timezone)).date()
+    if schedule.session == "previous_day":
+        local_day -= timedelta(days=1)
+    return Window(
+        start=instant.astimezone(UTC),
+        due_at=instant.astimezone(UTC) + schedule.allowance,
+        run_date=instant.astimezone(SEOUL).date(),
+        session_date=days.last_session(local_day),
+    )
+
+
+def last_instant(cron: str, timezone: str, now: datetime) -> datetime:
+    """Return the newest instant at or before `now` at which a cron expression fires in its own zone."""
+    from croniter import croniter
+
+    zone = ZoneInfo(timezone)
+    # Cron is evaluated on the wall clock and then put back into the zone, so that daylight-saving changes move
+    # the instant and not the hour.
+    wall = now.astimezone(zone).replace(tzinfo=None)
+    fired = croniter(cron, wall + timedelta(seconds=1)).get_prev(datetime)
+    instant = fired.replace(tzinfo=zone)
+    while instant > now:
+        fired = croniter(cron, fired).get_prev(datetime)
+        instant = fired.replace(tzinfo=zone)
+    return instant.astimezone(UTC)
+
+
+def next_instant(cron: str, timezone: str, now: datetime) -> datetime:
+    """Return the first instant after `now` at which a cron expression fires in its own zone."""
+    from croniter import croniter
+
+    zone = ZoneInfo(timezone)
+    wall = now.astimezone(zone).replace(tzinfo=None)
+    fired = croniter(cron, wall).get_next(datetime)
+    instant = fired.replace(tzinfo=zone)
+    while instant <= now:
+        fired = croniter(cron, fired).get_next(datetime)
+        instant = fired.replace(tzinfo=zone)
+    return instant.astimezone(UTC)

@@ -1,0 +1,131 @@
+"""Connections to the warehouse and the SQL that is written in files.
+
+Promises: every connection has timeouts for connecting, statements, locks and idling in a transaction, and keeps
+TCP alive; statements are found by name in `sql/queries`, composed ones in `sql/templates`. Never: no SQL text is
+written here, and no connection is kept across a request to an upstream.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, LiteralString, cast
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import dict_row
+
+from include.settings import ROOT
+
+Row = dict[str, Any]
+Connection = psycopg.Connection[Row]
+
+_NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
+
+
+class QueryMissing(Exception):
+    """A statement is asked for by a name that no file under `sql/` has."""
+
+
+@lru_cache(maxsize=None)
+def _statements(file: str) -> dict[str, str]:
+    text = (ROOT / "sql" / "queries" / f"{file}.sql").read_text(encoding="utf-8")
+    parts = _NAME.split(text)
+    return {name: body.strip().rstrip(";") for name, body in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def query(name: str) -> LiteralString:
+    """Return the statement `file.statement` from `sql/queries/file.sql`.
+
+    Raises:
+        QueryMissing: there is no such statement.
+    """
+    file, _, statement = name.partition(".")
+    try:
+        return cast(LiteralString, _statements(file)[statement])
+    except (KeyError, OSError):
+        raise QueryMissing(f"sql/queries/{file}.sql has no statement {statement!r}.") from None
+
+
+@lru_cache(maxsize=None)
+def _template(name: str) -> LiteralString:
+    return cast(LiteralString, (ROOT / "sql" / "templates" / f"{name}.sql").read_text(encoding="utf-8"))
+
+
+def template(name: str, **parts: sql.Composable) -> sql.Composed:
+    """Return the template `sql/templates/name.sql` with its `{placeholders}` filled by identifiers and fragments."""
+    return sql.SQL(_template(name)).format(**parts)
+
+
+def connect(
+    url: str,
+    *,
+    application: str = "daybook",
+    statement_timeout: float = 60,
+    lock_timeout: float = 20,
+    idle_timeout: float = 60,
+    autocommit: bool = False,
+) -> Connection:
+    """Open a connection that cannot hang: all timeouts in seconds.
+
+    Args:
+        url: libpq address; never logged, as it may hold a password.
+
+    Raises:
+        psycopg.OperationalError: the database cannot be reached within five seconds.
+    """
+    settings = {
+        "statement_timeout": f"{int(statement_timeout * 1000)}",
+        "lock_timeout": f"{int(lock_timeout * 1000)}",
+        "idle_in_transaction_session_timeout": f"{int(idle_timeout * 1000)}",
+        "timezone": "UTC",
+    }
+    return psycopg.connect(
+        url,
+        row_factory=dict_row,
+        autocommit=autocommit,
+        application_name=application,
+        connect_timeout=5,
+        keepalives=1,
+        keepalives_idle=10,
+        keepalives_interval=5,
+        keepalives_count=3,
+        tcp_user_timeout=30_000,
+        options=" ".join(f"-c {name}={value}" for name, value in settings.items()),
+    )
+
+
+@contextmanager
+def transaction(url: str, **timeouts: Any) -> Iterator[Connection]:
+    """One short transaction on a connection of its own: committed at the end, rolled back on an error."""
+    connection = connect(url, **timeouts)
+    try:
+        with connection.transaction():
+            yield connection
+    finally:
+        connection.close()
+
+
+def call_and_commit(connection: Connection, statement: LiteralString, parameters: Any) -> list[Row]:
+    """Send a statement and the COMMIT of its transaction together, and return the rows.
+
+    A client that is frozen in between cannot hold the gate: the server has the COMMIT already. If the statement
+    fails, the transaction is rolled back and the error is raised.
+    """
+    try:
+        with connection.pipeline():
+            cursor = connection.execute(statement, parameters)
+            connection.execute(query("engine.commit"))
+        return cursor.fetchall() if cursor.description else []
+    except BaseException:
+        connection.rollback()
+        raise
+
+
+def sqlalchemy_url(url: str) -> str:
+    """The same address for SQLAlchemy, with psycopg 3 as its driver."""
+    parts = urlsplit(url)
+    return urlunsplit(("postgresql+psycopg", *parts[1:]))
