@@ -96,3 +96,16 @@ comment on column publish.requests.kind is 'A request, or a commit';
 comment on column publish.requests.repository is 'Repository';
 comment on column publish.requests.at is 'When it was sent';
 create index requests_recent on publish.requests (kind, at);
+
+create table publish.stale (
+    table_name  text not null,
+    partition   text not null,
+    version     bigint not null default 1,
+    marked_at   timestamptz(6) not null,
+    primary key (table_name, partition)
+);
+comment on table publish.stale is 'Parts of tables that changed since a file was last built from them; marked in the transaction that changes them';
+comment on column publish.stale.table_name is 'Table, schema.name';
+comment on column publish.stale.partition is 'Part of it: a month as YYYY-MM, or all';
+comment on column publish.stale.version is 'Grows with every change; a builder removes the row only at the version that it read';
+comment on column publish.stale.marked_at is 'Last change';
