@@ -1,0 +1,86 @@
+"""What every test may ask for: a real PostgreSQL, and in it a database of its own with every migration run.
+
+Promises: no test reads the developer's environment or state directory, and nothing is left running. Never:
+two tests share a database.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+_SCRATCH = Path(tempfile.mkdtemp(prefix="daybook-tests-"))
+
+# Airflow reads these once, at its first import. SQLite is for tests of DAG files only.
+for _name in [name for name in os.environ if name.startswith(("AIRFLOW", "DAYBOOK_", "DATABASE_URL", "PG"))]:
+    del os.environ[_name]
+os.environ.update(
+    AIRFLOW_HOME=str(ROOT),
+    AIRFLOW__DATABASE__SQL_ALCHEMY_CONN=f"sqlite:///{_SCRATCH / 'airflow.db'}",
+    AIRFLOW__CORE__LOAD_EXAMPLES="False",
+    AIRFLOW__LOGGING__BASE_LOG_FOLDER=str(_SCRATCH / "logs"),
+    DAYBOOK_STATE=str(_SCRATCH / "state"),
+    NO_PROXY="127.0.0.1,localhost",
+    no_proxy="127.0.0.1,localhost",
+)
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+from include.local.postgres import Cluster  # noqa: E402  (the environment comes first)
+
+_numbers = count(1)
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(_SCRATCH, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Cluster]:
+    """A running server of this test session, started at first use."""
+    # Below the system's temporary directory and open to be passed through: a server started by root runs as
+    # another user, who could not get into pytest's own directories.
+    home = Path(tempfile.mkdtemp(prefix="daybook-postgres-"))
+    home.chmod(0o711)
+    cluster = Cluster(home / "postgres")
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.remove()
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def _migrated(postgres: Cluster) -> str:
+    """The name of a database with all migrations run, to be copied and never connected to."""
+    from include.engine.migrations import migrate
+
+    migrate(postgres.create_database("migrated"))
+    return "migrated"
+
+
+@pytest.fixture
+def database(postgres: Cluster, _migrated: str) -> Iterator[str]:
+    """The URL of a fresh warehouse database, all migrations run, for one test alone."""
+    name = f"test_{next(_numbers)}"
+    url = postgres.create_database(name, template=_migrated)
+    yield url
+    postgres.drop_database(name)
+
+
+@pytest.fixture
+def empty_database(postgres: Cluster) -> Iterator[str]:
+    """The URL of a fresh database without any table, for one test alone."""
+    name = f"test_{next(_numbers)}"
+    url = postgres.create_database(name)
+    yield url
+    postgres.drop_database(name)
