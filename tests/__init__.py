@@ -1,0 +1,1 @@
+"""The tests: named after the rooms that they test."""
