@@ -28,6 +28,10 @@ os.environ.update(
     AIRFLOW__CORE__LOAD_EXAMPLES="False",
     AIRFLOW__LOGGING__BASE_LOG_FOLDER=str(_SCRATCH / "logs"),
     DAYBOOK_STATE=str(_SCRATCH / "state"),
+    HF_HOME=str(_SCRATCH / "huggingface"),
+    HF_HUB_DISABLE_PROGRESS_BARS="1",
+    HF_HUB_DISABLE_TELEMETRY="1",
+    HF_XET_TELEMETRY_ENABLED="0",
     NO_PROXY="127.0.0.1,localhost",
     no_proxy="127.0.0.1,localhost",
 )
@@ -35,6 +39,8 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from include.local.postgres import Cluster  # noqa: E402  (the environment comes first)
+
+pytest_plugins = ["tests.fixtures_sandbox"]
 
 _numbers = count(1)
 

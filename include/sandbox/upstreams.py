@@ -1,0 +1,18 @@
+"""The stand-ins: one line each.
+
+Promises: what is listed here is played; a new stand-in is a module with a function `upstream(world)` and a
+line. Never: anything else knows the stand-ins by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from include.sandbox import finra, hub, slack
+from include.sandbox.exchange import Upstream, World
+
+# Where data comes from: recordings take the place of these.
+SOURCES: tuple[Callable[[World], Upstream], ...] = (finra.upstream,)
+
+# Where results go: never recorded.
+SERVICES: tuple[Callable[[World], Upstream], ...] = (hub.upstream, slack.upstream)
