@@ -3,7 +3,7 @@
     python tests/benchmarks/parse_dags.py [--rounds 9] [--dags FOLDER]
 
 Promises: the kinds of run are interleaved, so that a busy machine slows all alike; the first round warms the
-caches and is not counted; medians are printed, with the budget beside them. Never: it asserts nothing, because a
+caches and is not counted; medians are printed, with the budget beside them. Never: it asserts nothing, as a
 time is no test; what parsing may load is asserted in tests/house/test_dags.py.
 """
 
