@@ -23,9 +23,7 @@ READ: list[str] = []
 def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
     if event == "socket.connect":
         REACHED.append(repr(arguments[1]))
-        raise ConnectionRefusedError(
-            f"parsing DAG files opens no connection, and this went to {arguments[1]!r}"
-        )
+        raise ConnectionRefusedError(f"parsing DAG files opens no connection, and this went to {arguments[1]!r}")
 
 
 def _watch(owner: Any, name: str) -> None:
@@ -95,8 +93,7 @@ def main(dags: Path, plugins: Path) -> dict[str, Any]:
                     for param in [dag.params.get_param(key)]
                 },
                 "tasks": {
-                    task.task_id: {"pool": task.pool, "timeout": bool(task.execution_timeout)}
-                    for task in dag.tasks
+                    task.task_id: {"pool": task.pool, "timeout": bool(task.execution_timeout)} for task in dag.tasks
                 },
             }
             for dag_id, dag in sorted(bag.dags.items())

@@ -41,9 +41,7 @@ ROOMS: dict[str, Room] = {
         ),
         Room("plugins", ("ops",), "the one plugin file only mounts the operations pages", airflow=True),
         Room("config", (), "every Airflow process runs it before the repository is importable"),
-        Room(
-            "sql", ("engine", "settings"), "Alembic's environment is driven by the engine's database module"
-        ),
+        Room("sql", ("engine", "settings"), "Alembic's environment is driven by the engine's database module"),
         Room("include", (), "the package itself holds nothing, so that importing one room costs one room"),
         Room("contract", (), "the shared words: standard library alone"),
         Room("settings", (), "a leaf that everyone else may read"),
@@ -201,9 +199,7 @@ def _complaint(path: str, room: Room, target: str) -> str | None:
     own = _own(path, room)
     if any(rest == allowed or rest.startswith(f"{allowed}.") for allowed in (*own, *room.may)):
         return None
-    return (
-        f"{room.name} may not import include.{rest}: {room.why} (allowed: {', '.join(room.may) or 'nothing'})"
-    )
+    return f"{room.name} may not import include.{rest}: {room.why} (allowed: {', '.join(room.may) or 'nothing'})"
 
 
 def _own(path: str, room: Room) -> tuple[str, ...]:
@@ -212,11 +208,7 @@ def _own(path: str, room: Room) -> tuple[str, ...]:
     if parts[0] != "include" or room.name == "include":
         return ()
     if room.name == "sources":
-        return (
-            (f"sources.{parts[2].removesuffix('.py')}",)
-            if len(parts) > 2 and parts[2] != "__init__.py"
-            else ()
-        )
+        return (f"sources.{parts[2].removesuffix('.py')}",) if len(parts) > 2 and parts[2] != "__init__.py" else ()
     return (room.name,)
 
 
@@ -229,10 +221,7 @@ def heavy_imports(path: str, text: str) -> list[Finding]:
     if room_of(path) not in ("dags", "plugins", "dag_factory"):
         return []
     return [
-        Finding(
-            path, each.line, "heavy", f"{each.target} is imported at module level: import it where it is used"
-        )
+        Finding(path, each.line, "heavy", f"{each.target} is imported at module level: import it where it is used")
         for each in imports(path, text)
-        if each.at_load
-        and any(each.target == heavy or each.target.startswith(f"{heavy}.") for heavy in HEAVY)
+        if each.at_load and any(each.target == heavy or each.target.startswith(f"{heavy}.") for heavy in HEAVY)
     ]

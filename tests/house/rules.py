@@ -70,9 +70,7 @@ def impure_sources(path: str, text: str) -> list[Finding]:
     if room_of(path) not in ("sources", "contract"):
         return []
     found = [
-        Finding(
-            path, each.line, "pure", f"a source does no input or output and knows no clock: {each.target}"
-        )
+        Finding(path, each.line, "pure", f"a source does no input or output and knows no clock: {each.target}")
         for each in imports(path, text)
         if any(each.target == name or each.target.startswith(f"{name}.") for name in _IO)
     ]
@@ -82,9 +80,7 @@ def impure_sources(path: str, text: str) -> list[Finding]:
             opens = isinstance(node.func, ast.Name) and node.func.id == "open"
             if clock or opens:
                 what = ast.unparse(node.func)
-                found.append(
-                    Finding(path, node.lineno, "pure", f"what a source needs is handed to it: {what}()")
-                )
+                found.append(Finding(path, node.lineno, "pure", f"what a source needs is handed to it: {what}()"))
     return found
 
 
@@ -97,9 +93,7 @@ def module_name(path: str) -> list[Finding]:
     words = [*pure.parent.parts, pure.stem]
     bad = [word for word in words if word.lower().rsplit("_", 1)[-1] in _NO_NAMES]
     return [
-        Finding(
-            path, 1, "name", f"'{word}' says nothing: a module is the word you would say for what it holds"
-        )
+        Finding(path, 1, "name", f"'{word}' says nothing: a module is the word you would say for what it holds")
         for word in bad
     ]
 
@@ -122,9 +116,7 @@ def length(path: str, text: str) -> list[Finding]:
     return [Finding(path, count, "length", f"{count} lines: past about 400 a module is two modules")]
 
 
-def one_plugin(
-    paths: Iterable[str], taken: frozenset[str] = frozenset(sys.stdlib_module_names)
-) -> list[Finding]:
+def one_plugin(paths: Iterable[str], taken: frozenset[str] = frozenset(sys.stdlib_module_names)) -> list[Finding]:
     """Anything but exactly one Python file in plugins/, with a name that hides no importable module.
 
     Airflow imports every file there, in every process, under its bare name. No plugins/ folder is no finding.
@@ -132,15 +124,9 @@ def one_plugin(
     inside = sorted(path for path in paths if path.startswith("plugins/"))
     files = [path for path in inside if path.endswith(".py")]
     if inside and len(files) != 1:
-        return [
-            Finding(
-                "plugins", 1, "plugin", f"exactly one Python file belongs here, not {len(files)}: {files}"
-            )
-        ]
+        return [Finding("plugins", 1, "plugin", f"exactly one Python file belongs here, not {len(files)}: {files}")]
     return [
-        Finding(
-            path, 1, "plugin", f"'{PurePosixPath(path).stem}' would hide an importable module of that name"
-        )
+        Finding(path, 1, "plugin", f"'{PurePosixPath(path).stem}' would hide an importable module of that name")
         for path in files
         if PurePosixPath(path).stem in taken
     ]

@@ -24,9 +24,7 @@ _OBJECT = (
     r"(?:table|index|function|schema|database|view|materialized\s+view|sequence|type|domain|trigger|procedure"
     r"|extension|role|user|policy|publication|subscription|aggregate|rule|tablespace|event\s+trigger)"
 )
-_ADJECTIVES = (
-    r"(?:or\s+replace\s+|temp\s+|temporary\s+|unlogged\s+|unique\s+|global\s+|local\s+|recursive\s+)*"
-)
+_ADJECTIVES = r"(?:or\s+replace\s+|temp\s+|temporary\s+|unlogged\s+|unique\s+|global\s+|local\s+|recursive\s+)*"
 _STATEMENTS = "|".join(
     (
         rf"select\s+.*?\bfrom\s+{_NO_PROSE}[(\w\"%{{\ufffc$:]",

@@ -51,9 +51,5 @@ def test_the_table_has_no_way_round():
 
 
 def test_include_has_no_folder_outside_the_table():
-    found = {
-        PurePosixPath(path).parts[1].removesuffix(".py")
-        for path in tree.files()
-        if path.startswith("include/")
-    }
+    found = {PurePosixPath(path).parts[1].removesuffix(".py") for path in tree.files() if path.startswith("include/")}
     assert found - {"__init__"} <= set(rooms.ROOMS)

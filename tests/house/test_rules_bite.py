@@ -245,9 +245,7 @@ def test_prose_and_docstrings_are_no_sql(text):
 # --- environment --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "path", ["include/engine/db.py", "dags/finra.py", "config/airflow_local_settings.py"]
-)
+@pytest.mark.parametrize("path", ["include/engine/db.py", "dags/finra.py", "config/airflow_local_settings.py"])
 @pytest.mark.parametrize(
     "text",
     [
@@ -272,8 +270,7 @@ def test_a_read_of_the_environment_is_found(path, text):
 def test_settings_reads_the_environment_and_others_use_the_rest_of_os():
     assert broken("include/settings.py", "import os\nos.environ['A']") == set()
     assert (
-        broken("include/engine/raw.py", "import os\nos.fsync(1)\ndef f(request):\n    return request.environ")
-        == set()
+        broken("include/engine/raw.py", "import os\nos.fsync(1)\ndef f(request):\n    return request.environ") == set()
     )
 
 
