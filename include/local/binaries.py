@@ -162,9 +162,7 @@ def copy_tree(binaries: Path, target: Path) -> Path:
         shutil.rmtree(target)
     for part in (binaries.parent.relative_to(site), Path(f"{binaries.parents[1].name}.libs")):
         if (site / part).is_dir():
-            shutil.copytree(
-                site / part, target / part, ignore=shutil.ignore_patterns("include", "__pycache__")
-            )
+            shutil.copytree(site / part, target / part, ignore=shutil.ignore_patterns("include", "__pycache__"))
     for path in [target, *target.rglob("*")]:
         path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644)
     (target / "complete").write_text(str(binaries.relative_to(site)), encoding="utf-8")

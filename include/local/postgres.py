@@ -23,6 +23,7 @@ import psutil
 from include.local import binaries as programs
 from include.local import ports
 from include.local.failure import LocalFailure
+from include.local.files import write_private
 
 SUPERUSER = "airflow"
 _LOCALES = ("C.UTF-8", "en_US.UTF-8", "C")
@@ -110,21 +111,19 @@ class Cluster:
                     f"{self.directory / 'password'} is gone, and with it the way into the database at "
                     f"{self.data}. Nothing was changed. Put the file back, or ./run reset."
                 )
-            self._write_private(self.directory / "password", secrets.token_urlsafe(24))
+            write_private(self.directory / "password", secrets.token_urlsafe(24))
         if not self.data.exists():
             self._initialise()
         elif self._data_version() is None:
             raise LocalFailure(
-                f"{self.data} is not a PostgreSQL data directory. Nothing was changed. Move it away, or "
-                "./run reset."
+                f"{self.data} is not a PostgreSQL data directory. Nothing was changed. Move it away, or ./run reset."
             )
-        self._write_private(self.location / "owner.json", json.dumps({"directory": str(self.directory)}))
 
     def _move_out(self) -> None:
         place = programs.private_place()
-        self._write_private(place / "owner.json", json.dumps({"directory": str(self.directory)}))
+        write_private(place / "owner.json", json.dumps({"directory": str(self.directory)}))
         os.chown(place, self._who.uid or 0, self._who.gid or 0)
-        self._write_private(self.directory / "location.json", json.dumps({"location": str(place)}))
+        write_private(self.directory / "location.json", json.dumps({"location": str(place)}))
 
     def _check_owner(self) -> None:
         """The place outside belongs to one directory: a copied one may not share it, a moved one keeps it."""
@@ -143,18 +142,7 @@ class Cluster:
                 f"{self.directory} is a copy: its database belongs to {owner}. Nothing was changed. Delete "
                 f"{self.directory.parent} here to begin with an empty one."
             )
-        self._write_private(self.location / "owner.json", json.dumps({"directory": str(self.directory)}))
-
-    @staticmethod
-    def _write_private(path: Path, text: str) -> None:
-        part = path.with_name(path.name + ".part")
-        part.unlink(missing_ok=True)
-        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
+        write_private(self.location / "owner.json", json.dumps({"directory": str(self.directory)}))
 
     def _provide_binaries(self) -> None:
         """Copy the binaries next to the data when the server's user cannot reach the installed ones."""
@@ -202,7 +190,7 @@ class Cluster:
         if fresh.exists():
             shutil.rmtree(fresh)
         fresh.mkdir(mode=0o700)
-        self._write_private(key, self.password)
+        write_private(key, self.password)
         if self._who.uid is not None:
             for path in (fresh, key):
                 os.chown(path, self._who.uid, self._who.gid or 0)

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,22 +106,54 @@ def send(pids: Iterable[int], signal_number: signal.Signals) -> None:
             continue
 
 
-def end_sessions(who: Iterable[Mark], patience: float, nudge: float = 5.0) -> list[Mark]:
+def at_work(who: Mark) -> list[int]:
+    """Members of the session that are not alone: whoever has a parent or a child in the session.
+
+    A worker that waits for work has neither once its scheduler is gone; a task that runs has its worker.
+    """
+    inside = set(members(who))
+    pairs = [(pid, parent) for pid in inside if (parent := _parent(pid)) in inside]
+    return sorted({pid for pair in pairs for pid in pair if pid is not None})
+
+
+def _parent(pid: int) -> int | None:
+    try:
+        return psutil.Process(pid).ppid()
+    except psutil.Error:
+        return None
+
+
+def end_idle(who: Mark) -> None:
+    """Kill the workers of a session without leader that have nothing to do; a task at work is let be."""
+    if not alive(who):
+        busy = at_work(who)
+        send((pid for pid in members(who) if pid not in busy), signal.SIGKILL)
+
+
+def end_sessions(
+    who: Iterable[Mark], patience: float, nudge: float = 5.0, hurry: Callable[[], bool] = lambda: False
+) -> list[Mark]:
     """End these sessions whole; returns those in which something had to be killed.
 
-    TERM goes to the leaders; after `nudge` seconds also to everything that still runs in their sessions,
-    which is how a task at work learns that it should give its lease back; after `patience` seconds in all, or
-    as soon as no leader is left, what remains is killed: it is a worker or log server that ignores TERM.
+    TERM goes to the leaders; after `nudge` seconds (where the leader is gone: at once) also to everything
+    else in their sessions, which is how a task at work learns that it should give its lease back. After
+    `patience` seconds in all, when `hurry` says so, or as soon as nobody leads or works, what remains is
+    killed: it is a worker or log server that ignores TERM.
     """
     sessions = list(who)
     begin = time.monotonic()
+    led = [one for one in sessions if alive(one)]
+    send((one.pid for one in led), signal.SIGTERM)
+    send((pid for one in sessions if one not in led for pid in members(one)), signal.SIGTERM)
     nudged = False
-    send((one.pid for one in sessions if alive(one)), signal.SIGTERM)
-    while any(alive(one) for one in sessions) and time.monotonic() < begin + patience:
-        if not nudged and time.monotonic() > begin + nudge:
+    while any(alive(one) or at_work(one) for one in sessions):
+        spent = time.monotonic() - begin
+        if spent > patience or hurry():
+            break
+        if spent > nudge and not nudged:
             nudged = True
-            send((pid for one in sessions for pid in members(one)), signal.SIGTERM)
-        time.sleep(0.05)
+            send((pid for one in led for pid in members(one)), signal.SIGTERM)
+        time.sleep(0.1)
     killed = [one for one in sessions if members(one)]
     end = time.monotonic() + 10
     while time.monotonic() < end:

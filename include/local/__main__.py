@@ -1,0 +1,145 @@
+"""The launcher's commands, once .venv is there: `./run VERB`.
+
+Promises: a wrong word is answered with one sentence and exit code 2, anything that stands in the way with one
+and exit code 1. Never: a traceback is shown for something that the operator can put right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import NoReturn
+
+from include import settings
+from include.local import attach, checks, detach, doctor, reset, stack, status
+from include.local.failure import LocalFailure
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that answers a mistake with one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong with the command and end with code 2."""
+        print(f"run: {message}. ./run --help lists what there is.", file=sys.stderr)
+        sys.exit(2)
+
+
+def parser() -> Parser:
+    """Every verb with its flags."""
+    top = Parser(prog="./run", description="Daybook on one machine.", allow_abbrev=False)
+    verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=Parser)
+
+    def verb(name: str, text: str) -> argparse.ArgumentParser:
+        return verbs.add_parser(name, help=text, description=text, allow_abbrev=False)
+
+    up = verb("up", "Start everything and keep it up until Ctrl-C.")
+    up.add_argument("--demo", action="store_true", help="against the sandbox, on a simulated clock")
+    up.add_argument("--recordings", type=Path, metavar="DIR", help="with --demo: recorded answers to serve")
+    up.add_argument("--detach", action="store_true", help="return when it is ready; ./run down stops it")
+    up.add_argument("--background", action="store_true", help=argparse.SUPPRESS)
+    verb("down", "Stop what runs, leftovers of a vanished supervisor included.")
+    verb("status", "Say what runs.")
+    verb("doctor", "Say what is wrong with this installation.")
+    test = verb("test", "Style, types and tests; more arguments go to pytest.")
+    test.add_argument("--fast", action="store_true", help="leave out the slow tests")
+    verb("chaos", "Fuzz, kills and restarts; more arguments go to pytest.")
+    verb("bench", "Measure and print; more arguments go to pytest.")
+    for name, text in (
+        ("cli", "Daybook's command line with the environment of the stack that runs."),
+        ("airflow", "Airflow's command line with the environment of the stack that runs."),
+        ("psql", "psql on the warehouse of the stack that runs."),
+    ):
+        verb(name, text + " --demo as the first argument means the demo's.")
+    wipe = verb("reset", "Delete the state directory: database, raw store, logs, passwords.")
+    wipe.add_argument("--yes", action="store_true", help="do not ask")
+    wipe.add_argument("--demo", action="store_true", help="only the demo's")
+    return top
+
+
+# What follows these verbs is not ours to read.
+_OPEN = frozenset({"test", "chaos", "bench", "cli", "airflow", "psql"})
+
+
+def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
+    """Read the command line; what belongs to another program is handed back as it is."""
+    known = parser()
+    if arguments and arguments[0] in _OPEN:
+        rest = arguments[1:]
+        if arguments[0] == "test":
+            chosen = known.parse_args(["test", *(["--fast"] if "--fast" in rest else [])])
+            return chosen, [one for one in rest if one != "--fast"]
+        if rest in (["--help"], ["-h"]) and arguments[0] in ("chaos", "bench"):
+            known.parse_args(arguments)
+        return known.parse_args(arguments[:1]), rest
+    return known.parse_args(arguments), []
+
+
+def _say(begin: float) -> stack.Say:
+    def say(text: str) -> None:
+        print(f"[{time.monotonic() - begin:4.0f} s] {text}", flush=True)
+
+    return say
+
+
+def _plain(text: str) -> None:
+    print(text, flush=True)
+
+
+def _check_recordings(directory: Path) -> None:
+    if not (directory / "recordings.tsv").is_file():
+        parser().error(f"--recordings: {directory} holds no recordings.tsv")
+
+
+def _up(chosen: argparse.Namespace) -> int:
+    if chosen.recordings is not None:
+        if not chosen.demo:
+            parser().error("--recordings needs --demo: recorded answers are served by the sandbox")
+        _check_recordings(chosen.recordings)
+    options = stack.Options(chosen.demo, chosen.recordings.absolute() if chosen.recordings else None)
+    say = _say(time.monotonic())
+    if chosen.detach:
+        return detach.up(options, say)
+
+    def ready(up: stack.Stack) -> None:
+        for line in stack.greeting(up.state, up.addresses.api, login=not chosen.background):
+            _plain(line)
+
+    return stack.up(options, say, ready)
+
+
+def main(arguments: list[str]) -> int:
+    """Run one verb and return the exit code."""
+    chosen, rest = parse(arguments)
+    state = settings.load().state
+    match chosen.verb:
+        case "up":
+            return _up(chosen)
+        case "down":
+            return status.down(state, _plain)
+        case "status":
+            return status.status(state, _plain)
+        case "doctor":
+            return doctor.doctor(_plain)
+        case "test":
+            return checks.test(chosen.fast, rest)
+        case "chaos":
+            return checks.pytest(["tests/chaos", "-m", "chaos", *rest])
+        case "bench":
+            return checks.pytest(["tests/benchmarks", "-m", "benchmark", "-s", *rest])
+        case "cli" | "airflow" | "psql":
+            return attach.run(chosen.verb, rest)
+        case "reset":
+            return reset.reset(state, chosen.demo, chosen.yes, _plain)
+    raise AssertionError(chosen.verb)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except (LocalFailure, settings.SettingError) as failure:
+        print(f"run: {failure}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)

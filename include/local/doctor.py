@@ -1,0 +1,142 @@
+"""What is wrong with this installation, in words.
+
+Promises: everything is looked at, even if something before it is broken, and each complaint says what to do.
+Never: anything is changed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from urllib.parse import urlsplit
+
+from include import registry, settings
+from include.local import attach, binaries, bootstrap, connections, environment, keys, ports, provision, stack, status
+from include.local.failure import LocalFailure
+from include.local.rest import Airflow
+from include.local.state import Record, State
+
+GOOD, BAD = "ok  ", "BAD "
+
+
+def doctor(say: Callable[[str], None]) -> int:
+    """Look at everything and say it; 0 when nothing is wrong."""
+    wrong = 0
+    for look in (_python, _room, _state, _postgres, _ports, _connections, _stacks):
+        try:
+            for complaint in look(say):
+                wrong += 1
+                say(f"{BAD}{complaint}")
+        except LocalFailure as failure:
+            wrong += 1
+            say(f"{BAD}{failure}")
+    say("nothing is wrong" if not wrong else f"{wrong} things are wrong")
+    return 1 if wrong else 0
+
+
+def _python(say: Callable[[str], None]) -> Iterator[str]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    if not bootstrap.OLDEST <= sys.version_info[:2] < bootstrap.TOO_NEW:
+        yield f"Python {version} is not supported; install one from 3.11 to 3.14 and delete .venv"
+    complaint = bootstrap.complaint(settings.ROOT)
+    if complaint:
+        yield complaint
+    else:
+        say(f"{GOOD}Python {version}, and .venv holds what requirements.txt asks for")
+
+
+def _room(say: Callable[[str], None]) -> Iterator[str]:
+    state = settings.load().state
+    place = state if state.exists() else settings.ROOT
+    free = shutil.disk_usage(place).free
+    if free < 2_000_000_000:
+        yield f"only {free / 1e9:.1f} GB are free at {place}; a day of data needs about one"
+    elif not os.access(place, os.W_OK):
+        yield f"{place} cannot be written to by you"
+    else:
+        say(f"{GOOD}{free / 1e9:.0f} GB are free at {place}")
+
+
+def _state(say: Callable[[str], None]) -> Iterator[str]:
+    directory = settings.load().state
+    found = status.stacks(directory)
+    for state in found:
+        record = state.record()
+        if record is not None and record.sessions() and not status.supervised(record):
+            yield f"a supervisor of {state.directory} vanished; ./run down ends what it left"
+        for name in ("secrets.json", "passwords.json"):
+            path = state.directory / name
+            if path.exists() and path.stat().st_mode & 0o077:
+                yield f"{path} can be read by others; chmod 600 it"
+        keys.keys(state.directory)
+    say(f"{GOOD}{directory} is ours" if found else f"{GOOD}{directory} is not there yet; ./run up makes it")
+
+
+def _postgres(say: Callable[[str], None]) -> Iterator[str]:
+    own = connections.read(settings.ROOT / "config" / "connections.env")
+    given = settings.load().database_url or own.get("DATABASE_URL")
+    if given:
+        say(f"{GOOD}PostgreSQL is the one of DATABASE_URL, at {urlsplit(given).hostname}")
+    else:
+        say(f"{GOOD}PostgreSQL's programs are at {binaries.find_binaries()}")
+    yield from ()
+
+
+def _ports(say: Callable[[str], None]) -> Iterator[str]:
+    if status.running(settings.load().state) is None:
+        for name, port in (("page", stack.API_PORT), ("PostgreSQL", stack.POSTGRES_PORT)):
+            free = ports.is_free(port)
+            say(f"{GOOD}port {port} for the {name} is {'free' if free else 'taken; another will be picked'}")
+    yield from ()
+
+
+def _connections(say: Callable[[str], None]) -> Iterator[str]:
+    file = settings.ROOT / "config" / "connections.env"
+    own = connections.read(file)
+    if connections.open_to_others(file):
+        yield f"{file} can be read by others; chmod 600 it"
+    values = environment.base(False, own)
+    for source in registry.SOURCES:
+        name = environment.connection_variable(source.connection)
+        text = values.get(name)
+        if text is None:
+            say(f"{GOOD}{source.name} has no connection ({name}), so it stays paused unless there is one in the UI")
+        elif text.lstrip().startswith("{"):
+            try:
+                json.loads(text)
+            except ValueError as error:
+                yield f"{name} is not valid JSON ({error.args[0]})"
+
+
+def _stacks(say: Callable[[str], None]) -> Iterator[str]:
+    for state in status.stacks(settings.load().state):
+        record = state.record()
+        for line in status.describe(state, record):
+            say(f"    {line}")
+        if record is not None and status.supervised(record) and record.phase == "ready":
+            yield from _health(state, record)
+
+
+def _health(state: State, record: Record) -> Iterator[str]:
+    values = attach.environment_of(state, record)
+    airflow = Airflow(attach.addresses(state, record).api, "admin", keys.passwords(state.directory)["admin"])
+    try:
+        health = airflow.health()
+        if health is None:
+            yield f"the api-server does not answer; its log: {state.logs / 'api-server.log'}"
+            return
+        for name, part in health.items():
+            if part["status"] not in ("healthy", None):
+                yield f"{name} is {part['status']}; its log is in {state.logs}"
+        for error in airflow.all("/importErrors", "import_errors"):
+            yield f"{error['filename']} cannot be imported: {str(error['stack_trace']).strip().splitlines()[-1]}"
+        wanted = [source.connection for source in registry.SOURCES]
+        there = provision.connected(airflow, values, wanted)
+        for source in registry.SOURCES:
+            if source.connection not in there:
+                yield f"{source.name} stays paused: it has no connection; see config/connections.example.env"
+    finally:
+        airflow.close()

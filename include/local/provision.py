@@ -1,0 +1,108 @@
+"""What a fresh Airflow is given over REST: pools, and DAGs that may run.
+
+Promises: each DAG is unpaused once, the first time it can run; what an operator pauses afterwards stays
+paused, and a pool that an operator resized stays so. Never: a source whose connection is missing is started.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from include import registry
+from include.local.environment import connection_variable
+from include.local.rest import Airflow
+
+# Kept in Airflow's own database, next to what it speaks about: a new database begins anew.
+NOTE = "daybook_provisioned"
+
+
+@dataclass(frozen=True)
+class Provisioned:
+    """What was done: DAGs unpaused now, and per source without a connection the DAGs that stay paused."""
+
+    unpaused: tuple[str, ...]
+    waiting: Mapping[str, tuple[str, ...]]
+
+
+def pool_sizes(file: Path, parallelism: int, ai_concurrency: int) -> dict[str, dict[str, Any]]:
+    """The pools of config/pools.json, with the two that follow a setting sized by it."""
+    pools: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
+    pools["backfill"]["slots"] = max(1, parallelism // 4)
+    pools["llm"]["slots"] = ai_concurrency
+    return pools
+
+
+def provision_pools(airflow: Airflow, pools: Mapping[str, Mapping[str, Any]]) -> None:
+    """Make the pools that are missing, and let `llm` follow its setting.
+
+    Raises:
+        LocalFailure: Airflow refused.
+    """
+    there = {pool["name"]: pool for pool in airflow.all("/pools", "pools")}
+    for name, pool in pools.items():
+        if name not in there:
+            airflow.call("POST", "/pools", json={"name": name, **pool})
+        elif name == "llm" and there[name]["slots"] != pool["slots"]:
+            airflow.call("PATCH", f"/pools/{name}", json={"slots": pool["slots"]}, params={"update_mask": ["slots"]})
+
+
+def connected(airflow: Airflow, environment: Mapping[str, str], names: Collection[str]) -> set[str]:
+    """Which of these connections exist, in the environment or made in the UI."""
+    in_ui = {connection["connection_id"] for connection in airflow.all("/connections", "connections")}
+    return {name for name in names if environment.get(connection_variable(name)) or name in in_ui}
+
+
+def source_of(dag: Mapping[str, Any]) -> str | None:
+    """The source that a DAG collects, by its tag; None for the system's own."""
+    tags = [tag["name"] for tag in dag["tags"]]
+    return next((tag.removeprefix("source:") for tag in tags if tag.startswith("source:")), None)
+
+
+def provision_dags(airflow: Airflow, environment: Mapping[str, str], say: Callable[[str], None]) -> Provisioned:
+    """Unpause what can run and was not unpaused before; name the sources that wait for their connection.
+
+    Raises:
+        LocalFailure: Airflow refused.
+    """
+    connections = {source.name: source.connection for source in registry.SOURCES}
+    there = connected(airflow, environment, connections.values())
+    note = airflow.find(f"/variables/{NOTE}")
+    done = set(json.loads(note["value"])) if note else set()
+    unpaused: list[str] = []
+    waiting: dict[str, list[str]] = {}
+    for dag in sorted(airflow.all("/dags", "dags"), key=lambda one: one["dag_id"]):
+        source = source_of(dag)
+        if source is not None and connections.get(source) not in there:
+            waiting.setdefault(source, []).append(dag["dag_id"])
+        elif dag["dag_id"] not in done:
+            if dag["is_paused"]:
+                airflow.call("PATCH", f"/dags/{dag['dag_id']}", json={"is_paused": False})
+            unpaused.append(dag["dag_id"])
+    if unpaused:
+        body = {
+            "key": NOTE,
+            "value": json.dumps(sorted(done | set(unpaused))),
+            "description": "DAGs that ./run unpaused once; what an operator pauses afterwards stays paused",
+        }
+        airflow.call("PATCH" if note else "POST", f"/variables/{NOTE}" if note else "/variables", json=body)
+    for source, dags in waiting.items():
+        say(
+            f"{source} stays paused ({', '.join(dags)}): it has no connection. "
+            "config/connections.example.env shows how to give it one."
+        )
+    return Provisioned(tuple(unpaused), {source: tuple(dags) for source, dags in waiting.items()})
+
+
+def parsed(airflow: Airflow) -> int:
+    """How many DAG files the DAG processor has read, those with errors included.
+
+    Raises:
+        LocalFailure: Airflow refused.
+    """
+    files = {dag["fileloc"] for dag in airflow.all("/dags", "dags")}
+    errors = airflow.all("/importErrors", "import_errors")
+    return len(files) + len({error["filename"] for error in errors})

@@ -1,0 +1,305 @@
+"""Bringing a stack up, keeping it up, and taking it down.
+
+Promises: `up` ends with everything running or with nothing left running; what a supervisor that vanished left
+behind is ended first. Never: a stack that runs is started twice, and nothing is shown as ready that is not.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+
+from include import settings
+from include.local import connections, database, environment, keys, ports, processes, provision
+from include.local.environment import Addresses
+from include.local.failure import LocalFailure
+from include.local.interrupts import Interrupts, Stopped
+from include.local.postgres import Cluster
+from include.local.rest import Airflow
+from include.local.state import Record, State, open_state
+from include.local.supervisor import Program, Supervisor, end_leftovers
+
+API_PORT, POSTGRES_PORT, SANDBOX_PORT = 8080, 15432, 8090
+READY_SECONDS = 300.0
+AIRFLOW_PROCESSES = ("api-server", "scheduler", "dag-processor", "triggerer")
+# Their log servers listen on every address and are needed only where logs lie on another machine.
+_WITHOUT_LOG_SERVER = frozenset({"scheduler", "triggerer"})
+
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `up` is asked for: against the sandbox or not, and recorded answers for it to serve."""
+
+    demo: bool = False
+    recordings: Path | None = None
+
+
+class Stack:
+    """A stack that is up (`with`): its addresses and, logged in, its Airflow."""
+
+    def __init__(self, options: Options, interrupts: Interrupts, say: Say) -> None:
+        self.options = options
+        self._interrupts = interrupts
+        self._say = say
+        self._settings = settings.load()
+        self._own = connections.read(settings.ROOT / "config" / "connections.env")
+        self.state = open_state(self._settings.state, options.demo)
+        self._cluster: Cluster | None = None
+        self._supervisor: Supervisor | None = None
+        self.addresses: Addresses
+        self.environment: dict[str, str]
+        self.airflow: Airflow
+
+    # --- up
+
+    def start(self) -> None:
+        """Start everything and wait until it is ready.
+
+        Raises:
+            LocalFailure: something is in the way; what was started is ended again by `stop`.
+            Stopped: the operator asked to stop meanwhile.
+        """
+        self.state.make()
+        if not self.state.lock():
+            raise LocalFailure(_runs_already(self.state))
+        before = self.state.record()
+        self._end_leftovers(before)
+        self._warn_of_open_file()
+        me = processes.mark(os.getpid(), settings.ROOT)
+        first = Record(self.state.mode, "starting", me, ports=before.ports if before else {}, started_at=_now())
+        self._supervisor = Supervisor(self.state, first, self._interrupts, self._say)
+        self._supervisor.note()
+        self._start_database()
+        self._start_sandbox()
+        self._start_airflow()
+        self._wait_ready()
+        self._provision()
+        self._supervisor.note(phase="ready")
+
+    @property
+    def supervisor(self) -> Supervisor:
+        """Who watches over the processes of this stack."""
+        assert self._supervisor is not None
+        return self._supervisor
+
+    def _warn_of_open_file(self) -> None:
+        file = settings.ROOT / "config" / "connections.env"
+        if connections.open_to_others(file):
+            self._say(f"{file} can be read by others on this machine; `chmod 600` it, as it holds your keys")
+
+    def _end_leftovers(self, before: Record | None) -> None:
+        if before is not None and before.sessions():
+            count = end_leftovers(self.state, before)
+            if count:
+                self._say(f"an earlier supervisor vanished; {count} processes that it left behind were ended")
+        Cluster(self.state.postgres).stop()
+
+    def _port(self, name: str, preferred: int) -> int:
+        """The port of last time if it is free, else the usual one, else another, and then says so."""
+        last = self.supervisor.record.ports.get(name)
+        taken = set(self.supervisor.record.ports.values()) - {last}
+        if last is not None and last != preferred and ports.is_free(last):
+            chosen = last
+        else:
+            chosen = ports.choose(preferred, avoid=taken)
+        if chosen not in (preferred, last):
+            self._say(f"port {preferred} is taken; {name} listens on {chosen} instead")
+        self.supervisor.note(ports={**self.supervisor.record.ports, name: chosen})
+        return chosen
+
+    def _start_database(self) -> None:
+        self._say("PostgreSQL starts")
+        given = self._settings.database_url or self._own.get("DATABASE_URL")
+        preferred = self.supervisor.record.ports.get("postgres", POSTGRES_PORT)
+        found = database.start(self.state, given, preferred, self._say)
+        self._cluster = found.cluster
+        if found.cluster is not None:
+            known = self.supervisor.record.ports
+            self.supervisor.note(ports={**known, "postgres": found.cluster.port})
+        self.addresses = Addresses(
+            found.metadata,
+            found.warehouse,
+            self._port("api-server", API_PORT),
+            self._port("sandbox", SANDBOX_PORT) if self.options.demo else None,
+        )
+        secrets = keys.keys(self.state.directory)
+        keys.passwords(self.state.directory)
+        self.environment = environment.build(self.state, self.addresses, secrets, self._own)
+        database.bring_up_to_date(self.state, found, self.supervisor, self.environment, self._say)
+        now = database.settle(found.warehouse, self.options.demo)
+        if self.options.demo:
+            self._say(f"simulated time: {now.astimezone(database.DEMO_START.tzinfo):%A %Y-%m-%d %H:%M} in Seoul")
+
+    def _program(self, name: str, *command: str) -> Program:
+        return Program(name, (sys.executable, "-m", *command), self.environment, settings.ROOT)
+
+    def _start_sandbox(self) -> None:
+        if self.addresses.sandbox is None:
+            return
+        home = self.state.directory / "sandbox"
+        home.mkdir(mode=0o700, exist_ok=True)
+        recorded = ("--recordings", str(self.options.recordings)) if self.options.recordings else ()
+        self._say("the sandbox starts")
+        self.supervisor.start(
+            self._program(
+                "sandbox", "include.sandbox", "--port", str(self.addresses.sandbox_port),
+                "--database-url", self.addresses.warehouse, "--state", str(home), *recorded,
+            )
+        )  # fmt: skip
+        health = f"{self.addresses.sandbox}/_sandbox/health"
+        self._wait_for("the sandbox", lambda: _answers(health), 60)
+
+    def _start_airflow(self) -> None:
+        self._say("Airflow starts")
+        self._booted = datetime.now(UTC)
+        for name in AIRFLOW_PROCESSES:
+            quiet = ("--skip-serve-logs",) if name in _WITHOUT_LOG_SERVER else ()
+            self.supervisor.start(self._program(name, "airflow", name, *quiet))
+        self.supervisor.start(self._program("watcher", "include.cli", "watch"))
+
+    def _wait_for(self, what: str, ready: Callable[[], bool], seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while not ready():
+            self._interrupts.wait(0.5)
+            self._interrupts.check()
+            self.supervisor.check_alive()
+            if time.monotonic() > end:
+                raise LocalFailure(f"{what} did not get ready within {seconds:.0f} s; logs: {self.state.logs}")
+
+    def _wait_ready(self) -> None:
+        password = keys.passwords(self.state.directory)["admin"]
+        self.airflow = Airflow(self.addresses.api, "admin", password)
+        self._wait_for("Airflow", lambda: healthy(self.airflow.health(), self._booted), READY_SECONDS)
+
+    def _provision(self) -> None:
+        pools = provision.pool_sizes(
+            settings.ROOT / "config" / "pools.json",
+            environment.parallelism(self.environment),
+            int(self.environment.get("AI_CONCURRENCY") or self._settings.ai_concurrency),
+        )
+        provision.provision_pools(self.airflow, pools)
+        files = len(list((settings.ROOT / "dags").glob("*.py")))
+        self._wait_for("parsing the DAG files", lambda: provision.parsed(self.airflow) >= files, 120)
+        for error in self.airflow.all("/importErrors", "import_errors"):
+            last = str(error["stack_trace"]).strip().splitlines()[-1]
+            self._say(f"{error['filename']} cannot be imported: {last}")
+        provision.provision_dags(self.airflow, self.environment, self._say)
+
+    # --- running and down
+
+    def watch(self) -> None:
+        """Keep the stack running until the operator asks to stop.
+
+        Raises:
+            LocalFailure: something died too often.
+        """
+        self.supervisor.watch(self._look_after_database)
+
+    def _look_after_database(self) -> None:
+        cluster = self._cluster
+        if cluster is None or cluster.process is None or cluster.process.poll() is None:
+            return
+        self._say(f"PostgreSQL ended with code {cluster.process.returncode}; starting it again. Its log: {cluster.log}")
+        self.supervisor.count_death("postgres")
+        cluster.start(cluster.port or 0)
+
+    def stop(self) -> None:
+        """End everything that `start` started; nothing is left running afterwards."""
+        try:
+            if self._supervisor is not None:
+                self._supervisor.stop()
+        finally:
+            if self._cluster is not None:
+                self._cluster.stop()
+            if hasattr(self, "airflow"):
+                self.airflow.close()
+            self.state.unlock()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _answers(url: str) -> bool:
+    try:
+        return httpx.get(url, timeout=5, trust_env=False).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def healthy(health: Mapping[str, Mapping[str, str | None]] | None, since: datetime) -> bool:
+    """Whether every process of Airflow reported itself healthy, and did so after `since`.
+
+    Before its first own heartbeat, a process that was restarted passes for healthy by its predecessor's.
+    """
+    if health is None or health["metadatabase"]["status"] != "healthy":
+        return False
+    for name in ("scheduler", "triggerer", "dag_processor"):
+        beat = health[name].get(f"latest_{name}_heartbeat")
+        if health[name]["status"] != "healthy" or beat is None or datetime.fromisoformat(beat) < since:
+            return False
+    return True
+
+
+def greeting(state: State, api: str, *, login: bool = True, detached: bool = False) -> list[str]:
+    """What to tell when a stack is ready: its page and, only at a terminal, the logins."""
+    title = "The demo" if state.mode == "demo" else "Daybook"
+    lines = [f"{title} is up:  {api}"]
+    if login:
+        known = keys.passwords(state.directory)
+        lines.append(f"  login  admin / {known['admin']}    (to look only: viewer / {known['viewer']})")
+    lines.append(f"  logs   {state.logs}")
+    lines.append(f"  stop   {'' if detached else 'Ctrl-C, or '}./run down")
+    return lines
+
+
+def _runs_already(state: State) -> str:
+    record = state.record()
+    port = record.ports.get("api-server") if record else None
+    if record is None or record.phase != "ready" or port is None:
+        return f"Another ./run starts or stops the stack of {state.directory} now. Wait, or ./run down."
+    return (
+        f"It runs already: http://{ports.LOOPBACK}:{port} (./run status says more, ./run down stops it). "
+        "Nothing was changed."
+    )
+
+
+def up(options: Options, say: Say, login: Callable[[Stack], None]) -> int:
+    """Bring a stack up and keep it up until Ctrl-C or TERM.
+
+    Args:
+        options: what is asked for.
+        say: where progress goes.
+        login: called once, when everything is ready.
+
+    Returns:
+        0 when it was stopped by the operator, 1 when it could not be started or kept up.
+    """
+    with Interrupts() as interrupts:
+        stack = Stack(options, interrupts, say)
+        try:
+            stack.start()
+            login(stack)
+            stack.watch()
+            code = 0
+        except Stopped:
+            code = 1
+        except LocalFailure as failure:
+            say(str(failure))
+            code = 1
+        finally:
+            if interrupts.asked:
+                say("stopping (again Ctrl-C: at once)")
+            stack.stop()
+        say("stopped; nothing is left running")
+    return code
