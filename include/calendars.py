@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from functools import lru_cache
+from functools import cache
 from zoneinfo import ZoneInfo
 
 from include.contract import Stream, Window
@@ -24,7 +24,7 @@ class UnknownCalendar(Exception):
     """A stream names a calendar that does not exist."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def _library(name: str, last_year: int) -> frozenset[date]:
     """All sessions of an exchange from `FIRST_DAY` to the end of a year."""
     # Imported here: pandas behind it must not be loaded by a process that only parses DAG files.

@@ -205,7 +205,7 @@ class Rejected:
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows for one table, each a tuple in the order of the table's columns, plus its unknown columns or None."""
+    """Rows for one table, each a tuple in the order of the table's columns, then its unknown columns or None."""
 
     table: Table
     rows: Iterable[tuple[Any, ...]]
@@ -218,6 +218,10 @@ class Parsed:
     batches: tuple[Batch, ...]
     rejected: tuple[Rejected, ...] = ()
     unknown_columns: tuple[str, ...] = ()
+
+
+class DefiniteRefusal(Exception):
+    """An upstream says no for a reason that asking again cannot mend: credentials, plan, schema; the text says which."""
 
 
 class ParseError(Exception):
@@ -362,10 +366,13 @@ class Source:
 class Credentials:
     """How to reach an upstream: base URL, secrets by name, and where the sandbox stands in for it.
 
+    `base_url` replaces `default_host` (the source's first host) where the connection names another one.
     `secrets` are values that must never be logged or stored; they are masked wherever they would appear.
     """
 
     base_url: str
+    default_host: str = ""
+    user_agent: str = "Daybook"
     headers: Mapping[str, str] = field(default_factory=dict)
     params: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache
 from typing import Any, LiteralString, cast
 from urllib.parse import urlsplit, urlunsplit
 
@@ -30,11 +30,20 @@ class QueryMissing(Exception):
     """A statement is asked for by a name that no file under `sql/` has."""
 
 
-@lru_cache(maxsize=None)
-def _statements(file: str) -> dict[str, str]:
-    text = (ROOT / "sql" / "queries" / f"{file}.sql").read_text(encoding="utf-8")
-    parts = _NAME.split(text)
+@cache
+def _statements(folder: str, file: str) -> dict[str, LiteralString]:
+    # Files of the release are as literal as a string in the code would be.
+    text = cast(LiteralString, (ROOT / "sql" / folder / f"{file}.sql").read_text(encoding="utf-8"))
+    parts = cast(list[LiteralString], _NAME.split(text))
     return {name: body.strip().rstrip(";") for name, body in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def _statement(folder: str, name: str) -> LiteralString:
+    file, _, statement = name.partition(".")
+    try:
+        return _statements(folder, file)[statement]
+    except (KeyError, OSError):
+        raise QueryMissing(f"sql/{folder}/{file}.sql has no statement {statement!r}.") from None
 
 
 def query(name: str) -> LiteralString:
@@ -43,21 +52,16 @@ def query(name: str) -> LiteralString:
     Raises:
         QueryMissing: there is no such statement.
     """
-    file, _, statement = name.partition(".")
-    try:
-        return cast(LiteralString, _statements(file)[statement])
-    except (KeyError, OSError):
-        raise QueryMissing(f"sql/queries/{file}.sql has no statement {statement!r}.") from None
-
-
-@lru_cache(maxsize=None)
-def _template(name: str) -> LiteralString:
-    return cast(LiteralString, (ROOT / "sql" / "templates" / f"{name}.sql").read_text(encoding="utf-8"))
+    return _statement("queries", name)
 
 
 def template(name: str, **parts: sql.Composable) -> sql.Composed:
-    """Return the template `sql/templates/name.sql` with its `{placeholders}` filled by identifiers and fragments."""
-    return sql.SQL(_template(name)).format(**parts)
+    """Return `file.statement` from `sql/templates` with its `{placeholders}` filled by identifiers and fragments.
+
+    Raises:
+        QueryMissing: there is no such statement.
+    """
+    return sql.SQL(_statement("templates", name)).format(**parts)
 
 
 def connect(

@@ -10,7 +10,7 @@ import re
 from datetime import date
 from decimal import Decimal
 
-from include.contract import Answer, AnswerClass, Batch, ParseError, Parsed, Rejected, Unit
+from include.contract import Answer, AnswerClass, Batch, Parsed, ParseError, Rejected, Unit
 from include.sources.finra.tables import SHORT_VOLUME
 
 PARSER_VERSION = 1
@@ -42,12 +42,15 @@ def classify(answer: Answer) -> AnswerClass:
     A missing file is answered with 403 (or 404) and XML, whatever the reason: not yet, where the calendar
     expects a file; absent, where it does not. A 403 that is a page for people is a block.
     """
-    head = answer.body.read()[:4096].lstrip().lower() if answer.status in (200, 403, 404) else b""
+    head = b""
+    if answer.status in (200, 403, 404):
+        with answer.body.open() as stream:
+            head = stream.read(4096).lstrip().lower()
     is_page = head.startswith((b"<!doctype html", b"<html"))
     if answer.status == 304:
         return AnswerClass.UNCHANGED
     if answer.status == 200:
-        if is_page or head.startswith(b"<?xml") or head.startswith(b"<error"):
+        if head.startswith((b"<!doctype", b"<html", b"<?xml", b"<error")):
             return AnswerClass.BLOCKED if is_page else AnswerClass.ERROR
         if not head:
             return AnswerClass.ERROR
@@ -101,7 +104,7 @@ def parse(unit: Unit) -> Parsed:
             rejected.append(Rejected(f"line {number}", str(error), line[:2000]))
             continue
         values["facility"] = facility
-        rows.append(tuple(values.get(name) for name in names))
+        rows.append((*(values.get(name) for name in names), values.get("extra")))
     return Parsed((Batch(SHORT_VOLUME, rows),), tuple(rejected), unknown)
 
 

@@ -26,7 +26,7 @@ SOMETIMES_MISSING = frozenset({"FNRA"})
 
 def file_request(facility: str, day: date, *, is_session: bool = True) -> Request:
     """Return the request for one facility's file of one day."""
-    expected = is_session and facility not in SOMETIMES_MISSING and day >= FACILITIES[facility]
+    expected = is_session and day >= FACILITIES[facility]
     key = f"{facility}/{day.isoformat()}"
     return Request(
         key=key,
@@ -34,7 +34,7 @@ def file_request(facility: str, day: date, *, is_session: bool = True) -> Reques
         url=f"https://cdn.finra.org/equity/regsho/daily/{facility}shvol{day:%Y%m%d}.txt",
         session_date=day,
         expected=expected,
-        required=expected,
+        required=expected and facility not in SOMETIMES_MISSING,
     )
 
 

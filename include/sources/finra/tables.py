@@ -40,9 +40,7 @@ SHORT_VOLUME = Table(
         Rule("short volume is not negative", "not_negative", ("short_volume",)),
         Rule("short exempt volume is not negative", "not_negative", ("short_exempt_volume",)),
         Rule("short volume is at most total volume", "at_most", ("short_volume", "total_volume")),
-        Rule(
-            "short exempt volume is at most short volume", "at_most", ("short_exempt_volume", "short_volume")
-        ),
+        Rule("short exempt volume is at most short volume", "at_most", ("short_exempt_volume", "short_volume")),
     ),
     replaces="unit",
 )

@@ -249,6 +249,8 @@ create table collect.fetches (
     request_key    text not null,
     unit           text not null,
     page           integer not null default 0,
+    head_fetch     bigint,
+    is_last        boolean not null default true,
     session_date   date,
     sent_at        timestamptz(6) not null,
     received_at    timestamptz(6) not null,
@@ -277,6 +279,8 @@ comment on column collect.fetches.attempt is 'Claim of the cycle that asked';
 comment on column collect.fetches.request_key is 'Stable name of the request, without secrets';
 comment on column collect.fetches.unit is 'Logical request that it is a page of';
 comment on column collect.fetches.page is 'Order within the unit, from 0';
+comment on column collect.fetches.head_fetch is 'Fetch of page 0 of the same asking; null on page 0 itself';
+comment on column collect.fetches.is_last is 'Whether no further page follows; an asking without its last page is not applied';
 comment on column collect.fetches.session_date is 'Session date that it asks for';
 comment on column collect.fetches.sent_at is 'When the request that was answered was sent, by the database clock';
 comment on column collect.fetches.received_at is 'When the answer was stored, by the database clock';
@@ -414,6 +418,21 @@ comment on column collect.items.first_seen_at is 'First seen';
 comment on column collect.items.last_seen_at is 'Last seen';
 comment on column collect.items.missed is 'Complete listings in a row that did not show it';
 comment on column collect.items.closed_at is 'When it was closed; null while open';
+
+create function collect.pending_gap(why text, attempts integer) returns interval language sql immutable as $$
+    select case
+        when why = 'not_published' then case when attempts < 10 then interval '1 day' else interval '7 days' end
+        when why = 'asked_none' then interval '7 days'
+        else least(interval '15 minutes' * power(3, least(attempts, 6) - 1), interval '1 day')
+    end
+$$;
+comment on function collect.pending_gap(text, integer) is
+    'How long to wait before a pending key is tried again: unpublished daily for ten tries, then weekly; failures with growing gaps';
+
+create function collect.pending_patience(why text) returns interval language sql immutable as $$
+    select case when why in ('not_published', 'asked_none') then interval '1 year' else interval '7 days' end
+$$;
+comment on function collect.pending_patience(text) is 'How long a pending key is tried before it is given up and told';
 
 -- upstream limits ----------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@
 create table publish.files (
     file_id        bigint generated always as identity primary key,
     release        text not null,
+    partition      text not null,
     path           text not null,
     content_hash   bytea not null check (octet_length(content_hash) = 32),
     sha256         bytea not null check (octet_length(sha256) = 32),
@@ -23,6 +24,7 @@ create table publish.files (
 comment on table publish.files is 'Outbox of parquet files: each stays until a commit that contains its hash is confirmed';
 comment on column publish.files.file_id is 'Number';
 comment on column publish.files.release is 'Release that it belongs to';
+comment on column publish.files.partition is 'Part of the release that it holds: a month as YYYY-MM, or all';
 comment on column publish.files.path is 'Path in the repository';
 comment on column publish.files.content_hash is 'SHA-256 over schema and rows: two files differ when this differs';
 comment on column publish.files.sha256 is 'SHA-256 of the bytes, and the file''s name in the outbox';
@@ -34,11 +36,12 @@ comment on column publish.files.last_session is 'Last session date in it';
 comment on column publish.files.source_run is 'Run that produced it';
 comment on column publish.files.state is 'waiting, published, replaced by a newer one before it was sent, or refused by a check';
 comment on column publish.files.reason is 'Why it was refused or replaced';
-comment on column publish.files.commit_id is 'Commit that contains it';
+comment on column publish.files.commit_id is 'Commit that contains it; of a waiting file, the commit that may contain it';
 comment on column publish.files.created_at is 'When it was written';
 comment on column publish.files.updated_at is 'Last change of state';
 create unique index files_one_waiting on publish.files (release, path) where state = 'waiting';
 create index files_by_path on publish.files (release, path, file_id desc);
+create index files_by_commit on publish.files (commit_id) where commit_id is not null;
 
 create table publish.commits (
     commit_id     bigint generated always as identity primary key,
@@ -69,19 +72,24 @@ comment on column publish.commits.error is 'Why the last try failed';
 comment on column publish.commits.created_by is 'Run that sent it';
 comment on column publish.commits.created_at is 'When it was first sent';
 comment on column publish.commits.confirmed_at is 'When the Hub confirmed it';
+create index commits_open on publish.commits (repository, commit_id) where state in ('sending', 'unknown');
 
 create table publish.leases (
-    name         text primary key,
-    lease_token  uuid,
-    lease_owner  text,
-    lease_until  timestamptz(6),
-    updated_at   timestamptz(6) not null
+    name            text primary key,
+    lease_token     uuid,
+    lease_owner     text,
+    lease_until     timestamptz(6),
+    put_off_until   timestamptz(6),
+    put_off_reason  text,
+    updated_at      timestamptz(6) not null
 );
 comment on table publish.leases is 'Who may push to the Hub, or drain an outbox, right now';
 comment on column publish.leases.name is 'What is leased';
 comment on column publish.leases.lease_token is 'Proof of the right';
 comment on column publish.leases.lease_owner is 'Who holds it';
 comment on column publish.leases.lease_until is 'When it ends';
+comment on column publish.leases.put_off_until is 'Not to be claimed before this instant: the other side asked for a rest';
+comment on column publish.leases.put_off_reason is 'What it said';
 comment on column publish.leases.updated_at is 'Last change';
 
 create table publish.requests (
@@ -104,8 +112,118 @@ create table publish.stale (
     marked_at   timestamptz(6) not null,
     primary key (table_name, partition)
 );
-comment on table publish.stale is 'Parts of tables that changed since a file was last built from them; marked in the transaction that changes them';
+comment on table publish.stale is 'Parts of tables and how often they changed; counted in the transaction that changes them, never removed';
 comment on column publish.stale.table_name is 'Table, schema.name';
 comment on column publish.stale.partition is 'Part of it: a month as YYYY-MM, or all';
-comment on column publish.stale.version is 'Grows with every change; a builder removes the row only at the version that it read';
+comment on column publish.stale.version is 'Grows by one with every change';
 comment on column publish.stale.marked_at is 'Last change';
+
+create table publish.built (
+    release    text not null,
+    partition  text not null,
+    version    bigint not null,
+    built_at   timestamptz(6) not null,
+    primary key (release, partition)
+);
+comment on table publish.built is 'Up to which version of a part each release was built; behind publish.stale means stale';
+comment on column publish.built.release is 'Release';
+comment on column publish.built.partition is 'Part of its table';
+comment on column publish.built.version is 'Version of the part that its newest file was built from; 0 where it must be built again';
+comment on column publish.built.built_at is 'When';
+
+-- Functions lock in one statement and read the clock in the next, so that a wait for the lock cannot make a lease
+-- that ended look alive.
+
+create function publish.claim(p_name text, p_owner text, p_ttl interval, out token uuid, out holder text,
+                              out until timestamptz, out put_off_until timestamptz, out put_off_reason text)
+language plpgsql volatile set search_path = publish, pg_temp as $$
+declare v publish.leases; t timestamptz;
+begin
+    insert into publish.leases (name, updated_at) values (p_name, collect.clock()) on conflict do nothing;
+    select * into v from publish.leases l where l.name = p_name for no key update;
+    t := collect.clock();
+    if v.lease_until > t then
+        holder := v.lease_owner;
+        until := v.lease_until;
+    elsif v.put_off_until > t then
+        put_off_until := v.put_off_until;
+        put_off_reason := v.put_off_reason;
+    else
+        token := gen_random_uuid();
+        holder := p_owner;
+        until := t + p_ttl;
+        update publish.leases l
+           set lease_token = token, lease_owner = p_owner, lease_until = until, put_off_until = null,
+               put_off_reason = null, updated_at = t
+         where l.name = p_name;
+    end if;
+end $$;
+comment on function publish.claim(text, text, interval) is
+    'Claim a lease: a new token; without one, who holds it until when, or until when it is put off and why';
+
+create function publish.guard(p_name text, p_token uuid) returns timestamptz
+language plpgsql volatile set search_path = publish, pg_temp as $$
+declare v publish.leases; t timestamptz;
+begin
+    select * into v from publish.leases l where l.name = p_name for no key update;
+    t := collect.clock();
+    if v.lease_token is distinct from p_token or v.lease_until <= t then
+        raise exception using errcode = 'DBL01', message = format('the lease %s is over; nothing is written', p_name);
+    end if;
+    return t;
+end $$;
+comment on function publish.guard(text, uuid) is
+    'The proof of a lease that a write commits with: locks it, gives the clock, raises DBL01 where it is over';
+
+create function publish.renew(p_name text, p_token uuid, p_ttl interval) returns timestamptz
+language plpgsql volatile set search_path = publish, pg_temp as $$
+declare t timestamptz := publish.guard(p_name, p_token);
+begin
+    update publish.leases set lease_until = t + p_ttl, updated_at = t where name = p_name;
+    return t + p_ttl;
+end $$;
+comment on function publish.renew(text, uuid, interval) is 'Prolong a lease; raises DBL01 where it is over';
+
+create function publish.give_back(p_name text, p_token uuid, p_rest interval, p_reason text) returns timestamptz
+language plpgsql volatile set search_path = publish, pg_temp as $$
+declare t timestamptz := publish.guard(p_name, p_token);
+begin
+    update publish.leases
+       set lease_token = null, lease_owner = null, lease_until = null, put_off_until = t + p_rest,
+           put_off_reason = left(p_reason, 1000), updated_at = t
+     where name = p_name;
+    return t + p_rest;
+end $$;
+comment on function publish.give_back(text, uuid, interval, text) is
+    'End a lease of one''s own; with a rest, nobody claims it before that is over; raises DBL01 where it is over already';
+
+create function publish.spend(p_repository text, p_requests integer, p_commits integer, p_request_limit integer,
+                              p_commit_limit integer)
+returns interval language plpgsql volatile set search_path = publish, pg_temp as $$
+declare t timestamptz; v_wait interval := interval '0'; v_oldest timestamptz;
+begin
+    -- One at a time over all processes: what is counted here must be what was spent.
+    perform pg_advisory_xact_lock(9009, 2);
+    t := collect.clock();
+    if p_requests > 0 then
+        select r.at into v_oldest from publish.requests r
+         where r.kind = 'request' and r.at > t - interval '5 minutes'
+         order by r.at desc offset greatest(p_request_limit - p_requests, 0) limit 1;
+        if found then v_wait := greatest(v_wait, v_oldest + interval '5 minutes' - t); end if;
+    end if;
+    if p_commits > 0 then
+        select r.at into v_oldest from publish.requests r
+         where r.kind = 'commit' and r.at > t - interval '1 hour'
+         order by r.at desc offset greatest(p_commit_limit - p_commits, 0) limit 1;
+        if found then v_wait := greatest(v_wait, v_oldest + interval '1 hour' - t); end if;
+    end if;
+    if v_wait = interval '0' then
+        insert into publish.requests (kind, repository, at)
+        select 'request', p_repository, t from generate_series(1, p_requests)
+        union all
+        select 'commit', p_repository, t from generate_series(1, p_commits);
+    end if;
+    return v_wait;
+end $$;
+comment on function publish.spend(text, integer, integer, integer, integer) is
+    'Enter requests and commits in the ledger before they are sent; where a limit is reached, enter nothing and say how long to wait';

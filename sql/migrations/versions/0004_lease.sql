@@ -72,6 +72,7 @@ create function collect.claim(p_stream text, p_mode text, p_run_id text, p_owner
 returns setof collect.cycles language plpgsql volatile set search_path = collect, pg_temp as $$
 declare v collect.cycles; t timestamptz;
 begin
+    if p_mode <> 'replay' and collect.frozen(p_stream) is not null then return; end if;
     if p_run_id is null then
         select * into v from collect.cycles c
          where c.stream = p_stream and c.mode = p_mode and c.run_id is null and c.cycle_status = 'PENDING'

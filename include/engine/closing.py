@@ -1,0 +1,309 @@
+"""How a slice ends: which state the cycle takes, what stays pending, how far the checkpoint moves, what is told.
+
+Promises: one place decides, by the table of states in ARCHITECTURE.md; everything it decides is written in the
+transaction of the last apply. Never: no request, and no state without its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Literal
+
+from include.contract import AnswerClass, CycleStatus, Mode, Outcome, PendingReason
+from include.engine import alerts, pending, plan, windows
+from include.engine.apply import Finish, Settlement
+from include.engine.db import Connection, query
+from include.engine.merge import Counts
+from include.engine.verdict import Verdict, describe_counts, kst, where
+
+if TYPE_CHECKING:
+    from include.engine.cycle import Slice
+
+MOST_ATTEMPTS = 3
+CHUNK_RETRY = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How the asking ended, with the reason and, where blocked, until when.
+
+    `done`, `more` (the slice's budget is used), `stopped`, `blocked` (before asking), `refused` (by the upstream,
+    for good) or `storage` (answers cannot be kept).
+    """
+
+    how: Literal["done", "more", "stopped", "blocked", "refused", "storage"]
+    reason: str = ""
+    until: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The state that a cycle takes, with the facts that are written and the words that are shown."""
+
+    status: CycleStatus
+    words: str
+    facts: dict[str, Any]
+    outcome: Outcome | None = None
+    is_partial: bool = False
+    is_stopped: bool = False
+    next_eligible_at: datetime | None = None
+    alert: tuple[str, alerts.Severity] | None = None
+
+
+def close(part: Slice, ending: Ending, apply: Callable[[Finish], tuple[Counts, CycleStatus]]) -> Verdict:
+    """Apply the rest, write the cycle's state, and return the verdict."""
+    decided: list[Decision] = []
+
+    def finish(connection: Connection, counts: Counts) -> Settlement:
+        decision = _decide(connection, part, ending)
+        _write_pending(connection, part, decision)
+        if decision.status is CycleStatus.SUCCESS and part.cycle.run_id is None:
+            _move_checkpoint(connection, part)
+        if decision.alert is not None:
+            text, severity = decision.alert
+            alerts.put(connection, key=f"cycle/{part.cycle.cycle_id}/{decision.status}", severity=severity, text=text)
+        decided.append(decision)
+        return Settlement(
+            decision.status,
+            {
+                "details": part.requests,
+                "detail_failures": len(_failed_keys(part)),
+                "next_eligible_at": decision.next_eligible_at,
+                **decision.facts,
+            },
+        )
+
+    apply(finish)
+    decision = decided[-1]
+    return Verdict(
+        stream=part.stream.name,
+        words=f"{decision.words} ({describe_counts(part.counts)}; {part.requests} requests)",
+        status=decision.status,
+        outcome=decision.outcome,
+        cycle_id=part.cycle.cycle_id,
+        slot=part.cycle.slot,
+        session_date=part.cycle.session_date,
+        next_eligible_at=decision.next_eligible_at,
+        counts=part.counts,
+        requests=part.requests,
+        is_partial=decision.is_partial,
+        is_stopped=decision.is_stopped,
+    )
+
+
+def _decide(connection: Connection, part: Slice, ending: Ending) -> Decision:
+    now, place = windows.now(connection), where(part.cycle.row)
+    if ending.how == "stopped":
+        return Decision(
+            CycleStatus.PENDING,
+            f"STOPPED – {place}: the lease was given back; the next attempt goes on where this one ended.",
+            {},
+            is_stopped=True,
+        )
+    if ending.how == "refused":
+        return _failed(part, "refused", "refused by the upstream", ending.reason, Outcome.FAILED_TERMINAL)
+    if ending.how == "storage":
+        return _failed(part, "terminal", "answers cannot be stored", ending.reason, Outcome.FAILED_TERMINAL)
+    if ending.how == "blocked":
+        return _wait(part, now, ending.until or now, "the host is stopped", ending.reason)
+    if ending.how == "more":
+        return Decision(
+            CycleStatus.PENDING,
+            f"GOING ON – {place}: this slice's budget is used; the next slice goes on at once.",
+            {},
+        )
+    failed = {key: part.errors.get(key, "failed") for key in _required(part, AnswerClass.ERROR)}
+    if failed:
+        key, error = next(iter(failed.items()))
+        cause = f"{len(failed)} required answers failed after the retries, first {key}: {error}"
+        return _failed(part, "retriable", "answers failed after the retries", cause, Outcome.FAILED_RETRIABLE)
+    missing = _required(part, AnswerClass.NOT_YET)
+    if missing and part.cycle.mode is Mode.POLL and part.cycle.run_id is None:
+        return _wait(part, now, _next_try(part, now), "not published yet", ", ".join(missing))
+    return _succeeded(part, place)
+
+
+def _required(part: Slice, answer_class: AnswerClass) -> list[str]:
+    """Keys without which the cycle is not complete and whose last answer was of a class.
+
+    For a window these are the files of its own session; older sessions that are still missing are pending keys
+    and hold nothing up. A chunk is complete without what the upstream does not have, but not without an answer.
+    """
+    return [
+        request.key
+        for request in part.plan.requests
+        if part.answers.get(request.key) is answer_class
+        and (
+            part.cycle.run_id is not None
+            or (
+                request.required
+                and request.session_date == part.cycle.session_date
+                and not plan.is_recheck(part.plan, request.key)
+            )
+        )
+    ]
+
+
+def _failed_keys(part: Slice) -> list[str]:
+    return [key for key, answer_class in part.answers.items() if answer_class is AnswerClass.ERROR]
+
+
+def _next_try(part: Slice, now: datetime) -> datetime:
+    schedule, start = part.stream.schedule, part.cycle.window_start
+    assert start is not None
+    at = start + schedule.retry_first
+    while at <= now:
+        at += schedule.retry_every
+    return at
+
+
+def _wait(part: Slice, now: datetime, at: datetime, reason: str, cause: str) -> Decision:
+    """Wait for another try; past the last try of a window, fail."""
+    place, start = where(part.cycle.row), part.cycle.window_start
+    if start is not None and at > start + part.stream.schedule.last_try:
+        reason = "not published by its last try" if reason == "not published yet" else reason
+        return _failed(part, "retriable", reason, cause, Outcome.FAILED_RETRIABLE)
+    return Decision(
+        CycleStatus.PENDING,
+        f"WAITING – {place}: {reason} ({cause[:300]}); asked again at {kst(at)}.",
+        {},
+        next_eligible_at=at,
+    )
+
+
+def _failed(part: Slice, kind: str, reason: str, cause: str, outcome: Outcome) -> Decision:
+    place, cycle = where(part.cycle.row), part.cycle
+    if cycle.run_id is not None and kind == "retriable" and cycle.failed_attempts + 1 < MOST_ATTEMPTS:
+        now = part.cycle.row["updated_at"]
+        return Decision(
+            CycleStatus.PENDING,
+            f"AGAIN – {place}: {reason} ({cause[:300]}); "
+            f"attempt {cycle.failed_attempts + 2} of {MOST_ATTEMPTS} follows.",
+            {"failed_attempt": 1},
+            next_eligible_at=now + CHUNK_RETRY,
+        )
+    remedy = {
+        "retriable": "A later window asks for it; to do it at once, run mode=backfill for the session.",
+        "refused": "Nothing asks again by itself: mend the cause, then run mode=backfill for the session.",
+        "terminal": "Mend the cause (space, access), then run mode=backfill for the session.",
+    }[kind]
+    words = f"FAILED – {place}: {reason} ({cause[:300]}). What was stored is kept. {remedy}"
+    severity: alerts.Severity = "error" if kind == "retriable" else "critical"
+    return Decision(
+        CycleStatus.FAILED,
+        words,
+        {
+            "failure_kind": kind,
+            "failure_reason": reason,
+            "failure_cause": cause,
+            "failed_attempt": 1,
+        },
+        outcome=outcome,
+        alert=(f"{part.stream.name}: {words}", severity),
+    )
+
+
+def _succeeded(part: Slice, place: str) -> Decision:
+    if not part.plan.requests:
+        return Decision(
+            CycleStatus.SUCCESS,
+            f"NOTHING DUE – {place}: the calendar expects nothing new and nothing is pending.",
+            {"success_reason": "nothing_due"},
+            outcome=Outcome.SUCCESS,
+        )
+    open_keys = [
+        request.key
+        for request in part.plan.requests
+        if part.answers.get(request.key) is AnswerClass.ERROR
+        or (part.answers.get(request.key) is AnswerClass.NOT_YET and request.required)
+    ]
+    is_partial = bool(open_keys or part.quarantined_keys)
+    if not is_partial:
+        return Decision(CycleStatus.SUCCESS, f"DONE – {place}", {}, outcome=Outcome.SUCCESS)
+    what = []
+    if open_keys:
+        what.append(f"{len(open_keys)} keys stay pending (first {open_keys[0]})")
+    if part.quarantined_keys:
+        unit, reason = next(iter(part.quarantined_keys.items()))
+        what.append(f"{len(part.quarantined_keys)} units in quarantine (first {unit}: {reason[:200]})")
+    return Decision(
+        CycleStatus.SUCCESS,
+        f"PARTIAL – {place}: {'; '.join(what)}. Later windows ask again by themselves.",
+        {},
+        outcome=Outcome.PARTIAL,
+        is_partial=True,
+    )
+
+
+def _write_pending(connection: Connection, part: Slice, decision: Decision) -> None:
+    """Keep what is still to be fetched, take out what is held or explained, and set the next rechecks."""
+    over = decision.status is not CycleStatus.PENDING
+    done, again = [], []
+    for request in part.plan.requests:
+        key, answer_class = request.key, part.answers.get(request.key)
+        if answer_class is None:
+            if over and decision.status is CycleStatus.FAILED and part.cycle.run_id is None:
+                again.append(pending.Again(key, PendingReason.DISCOVERED, request.session_date, "not asked for"))
+            continue
+        is_explained = over and answer_class is AnswerClass.NOT_YET and not request.required
+        if is_explained or answer_class in (AnswerClass.DATA, AnswerClass.EMPTY, AnswerClass.UNCHANGED):
+            if request.unit in part.quarantined_keys:
+                reason = part.quarantined_keys[request.unit]
+                again.append(pending.Again(key, PendingReason.FAILED, request.session_date, reason))
+            elif (recheck := _recheck(connection, part, key, request.session_date)) is not None:
+                again.append(recheck)
+            else:
+                done.append(key)
+        elif answer_class is AnswerClass.ABSENT:
+            done.append(key)
+        elif over and answer_class is AnswerClass.NOT_YET:
+            again.append(pending.Again(key, PendingReason.NOT_PUBLISHED, request.session_date, "not published"))
+        elif over:
+            again.append(pending.Again(key, PendingReason.FAILED, request.session_date, part.errors.get(key)))
+    pending.done(connection, part.stream.name, done)
+    pending.again(connection, part.stream.name, part.cycle.cycle_id, again)
+    if decision.status is CycleStatus.SUCCESS:
+        _propose_exceptions(connection, part)
+
+
+def _recheck(connection: Connection, part: Slice, key: str, session: date | None) -> pending.Again | None:
+    """Return when a key that is held is read again, None once it has been often enough."""
+    recheck = part.stream.recheck
+    if recheck is None or session is None or part.cycle.window_start is None:
+        return None
+    upcoming, at = windows.next_session_window(part.stream, part.days, part.cycle.window_start)
+    if part.days.session_offset(session, recheck.sessions) < upcoming:
+        return None
+    return pending.Again(key, PendingReason.RECHECK, session, at=at)
+
+
+def _move_checkpoint(connection: Connection, part: Slice) -> None:
+    """Everything up to the window's session is held, or explained by a pending key."""
+    if part.cycle.session_date is not None:
+        plan.move_checkpoint(connection, part.stream, part.cycle, part.cycle.session_date)
+
+
+def _propose_exceptions(connection: Connection, part: Slice) -> None:
+    """An expected day that stays empty while a later one is filled may be a closure that the calendar lacks."""
+    held = {
+        request.session_date
+        for request in part.plan.requests
+        if part.answers.get(request.key) is AnswerClass.DATA and request.session_date
+    }
+    for day in sorted({request.session_date for request in part.plan.requests if request.session_date}):
+        classes = {
+            part.answers.get(request.key)
+            for request in part.plan.requests
+            if request.session_date == day and request.expected
+        }
+        if classes == {AnswerClass.NOT_YET} and any(later > day for later in held):
+            connection.execute(
+                query("calendar.propose"),
+                {
+                    "calendar": part.stream.calendar,
+                    "day": day,
+                    "reason": f"{part.stream.name} has no data for {day}, but has for later sessions",
+                },
+            )

@@ -1,0 +1,237 @@
+"""One slice of a poll window or a backfill chunk, from claim to verdict, readable from top to bottom.
+
+Promises: what a crash left stored is applied before anything is asked; every answer is kept before it is read;
+rows and the cycle's state commit together under the token; a worker that is stopped gives its lease back. Never:
+no source is known by name, and nothing is written once the lease is over.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+
+import httpx
+
+from include.calendars import Calendar
+from include.contract import AnswerClass, Credentials, CycleStatus, Mode, Request, Stream
+from include.engine import apply as applying
+from include.engine import fetch, fetches, hosts, http, plan, windows
+from include.engine.closing import Ending, close
+from include.engine.db import Connection, connect
+from include.engine.fetches import Held
+from include.engine.lease import Cycle, Lease, LeaseLost, claim, renewed
+from include.engine.merge import Counts
+from include.engine.plan import Plan
+from include.engine.raw import RawStore
+from include.engine.verdict import Verdict, where
+
+
+@dataclass(frozen=True)
+class Worker:
+    """What a worker brings: where the warehouse and the raw store are, how to reach the upstream, when to stop.
+
+    `stop` is asked between requests and before each apply; `nap` sleeps (tests replace it); `signal` is called
+    with the name of each commit point that was passed and does nothing in production.
+    """
+
+    url: str
+    raw: RawStore
+    credentials: Credentials
+    owner: str
+    stop: Callable[[], bool] = lambda: False
+    nap: Callable[[float], None] = time.sleep
+    signal: Callable[[str], None] = lambda point: None
+
+
+@dataclass
+class Slice:
+    """What a slice has gathered so far."""
+
+    lease: Lease
+    stream: Stream
+    days: Calendar
+    plan: Plan
+    answers: dict[str, AnswerClass]
+    started: float
+    errors: dict[str, str] = field(default_factory=dict)
+    to_apply: list[Held] = field(default_factory=list)
+    quarantined_keys: dict[str, str] = field(default_factory=dict)
+    counts: Counts = field(default_factory=Counts)
+    requests: int = 0
+
+    @property
+    def cycle(self) -> Cycle:
+        """The cycle that is worked on."""
+        return self.lease.cycle
+
+
+def work(worker: Worker, stream: Stream, mode: Mode, run_id: str | None) -> Verdict | None:
+    """Claim the next eligible cycle of a stream and work one slice of it.
+
+    Returns:
+        What the slice came to; None where no cycle is eligible.
+    """
+    lease = claim(worker.url, stream.name, mode, run_id, worker.owner)
+    if lease is None:
+        return None
+    worker.signal("claimed")
+    connection = connect(worker.url, application="daybook slice", autocommit=True)
+    try:
+        with (
+            renewed(lease) as pause,
+            http.client(worker.credentials.user_agent) as client,
+        ):
+            return _slice(worker, stream, lease, pause, connection, client)
+    except LeaseLost as lost:
+        return Verdict(
+            stream.name,
+            f"LEASE LOST – {where(lease.cycle.row)}: {lost} What was stored is kept; the next cycle applies it.",
+            cycle_id=lease.cycle.cycle_id,
+            slot=lease.cycle.slot,
+            session_date=lease.cycle.session_date,
+            is_refused=True,
+        )
+    finally:
+        connection.close()
+
+
+def _slice(
+    worker: Worker, stream: Stream, lease: Lease, pause: Lock, connection: Connection, client: httpx.Client
+) -> Verdict:
+    cycle = lease.cycle
+    days = windows.days_of(connection, stream)
+    repaired = _repair(worker, stream, lease, pause, connection)
+    part = Slice(
+        lease,
+        stream,
+        days,
+        plan.for_cycle(connection, stream, cycle, days),
+        fetches.answered_keys(connection, cycle.cycle_id),
+        time.monotonic(),
+        counts=repaired,
+    )
+    asker = fetch.Asker(
+        connection=connection,
+        http=client,
+        raw=worker.raw,
+        credentials=worker.credentials,
+        stream=stream,
+        cycle=cycle,
+        patient=cycle.run_id is not None,
+        may_go_on=lambda: not worker.stop() and lease.is_trusted(),
+        nap=worker.nap,
+    )
+    ending = _ask_all(worker, asker, part, pause)
+    if not lease.is_trusted():
+        raise LeaseLost("It could not be renewed in time, so nothing more was sent.")
+    worker.signal("before last apply")
+    with pause:
+        verdict = close(part, ending, lambda finish: _apply(worker, connection, part, finish))
+    worker.signal("settled")
+    return verdict
+
+
+def _repair(worker: Worker, stream: Stream, lease: Lease, pause: Lock, connection: Connection) -> Counts:
+    """Apply what was stored but never applied, before anything is asked."""
+    counts = Counts()
+    heads = fetches.not_applied(connection, stream.name, lease.cycle.cycle_id, lease.cycle.run_id)
+    for head in heads:
+        held = [fetches.load(connection, worker.raw, head)]
+        with pause:
+            counts += _apply_held(worker, connection, lease, stream, held, applying.going_on)[0]
+    return counts
+
+
+def _ask_all(worker: Worker, asker: fetch.Asker, part: Slice, pause: Lock) -> Ending:
+    """Ask for everything planned that this cycle has no conclusive answer to, and say how it ended."""
+    conclusive = {AnswerClass.DATA, AnswerClass.EMPTY, AnswerClass.UNCHANGED, AnswerClass.ABSENT}
+    budget = part.stream.budget
+    rows = 0
+    try:
+        for request in part.plan.requests:
+            if part.answers.get(request.key) in conclusive:
+                continue
+            if part.answers.get(request.key) is AnswerClass.ERROR and part.cycle.run_id is None:
+                continue
+            if worker.stop():
+                return Ending("stopped")
+            if time.monotonic() - part.started > budget.slice_seconds or rows >= budget.slice_items:
+                return Ending("more")
+            rows += _ask_unit(worker, asker, part, request)
+            if part.errors.get(request.key, "").startswith("refused: "):
+                return Ending("refused", part.errors[request.key].removeprefix("refused: "))
+            if part.answers[request.key] is AnswerClass.BLOCKED:
+                return Ending("refused", part.errors[request.key])
+            if rows >= applying.MOST_ROWS:
+                with pause:
+                    _apply(worker, asker.connection, part, applying.going_on)
+                worker.signal("applied")
+    except hosts.Stopped:
+        return Ending("stopped")
+    except hosts.Blocked as blocked:
+        return Ending("blocked", str(blocked), blocked.until)
+    except OSError as error:
+        return Ending("storage", f"the raw store cannot be written: {error}")
+    return Ending("done")
+
+
+def _ask_unit(worker: Worker, asker: fetch.Asker, part: Slice, first: Request) -> int:
+    """Ask for all pages of a unit; return about how many rows wait to be applied because of it."""
+    page, head, todo = 0, None, [first]
+    answer_class = AnswerClass.ERROR
+    while todo:
+        request = todo.pop(0)
+        fetched = fetch.ask(asker, request, page, head)
+        part.requests += 1
+        worker.signal("stored")
+        head = head or fetched.fetch_id
+        page += 1
+        answer_class = fetched.answer_class
+        if fetched.refusal:
+            part.errors[first.key] = f"refused: {fetched.refusal}"
+            break
+        if answer_class not in (AnswerClass.DATA, AnswerClass.EMPTY):
+            part.errors[first.key] = fetched.error or str(answer_class)
+            break
+        todo.extend(fetched.more)
+    part.answers[first.key] = answer_class
+    if answer_class in (AnswerClass.DATA, AnswerClass.EMPTY) and head is not None:
+        held = fetches.load(asker.connection, worker.raw, head)
+        part.to_apply.append(held)
+        # Bytes of a line are a fair guess of rows, and cost no parse here.
+        return sum(int(answer.headers.get("content-length", 0)) for answer in held.answers) // 30
+    return 0
+
+
+def _apply(worker: Worker, connection: Connection, part: Slice, finish: applying.Finish) -> tuple[Counts, CycleStatus]:
+    """Apply what the slice has gathered and settle the cycle as `finish` says."""
+    held, part.to_apply = part.to_apply, []
+    counts, status = _apply_held(worker, connection, part.lease, part.stream, held, finish, part.quarantined_keys)
+    part.counts += counts
+    return counts, status
+
+
+def _apply_held(
+    worker: Worker,
+    connection: Connection,
+    lease: Lease,
+    stream: Stream,
+    held: Sequence[Held],
+    finish: applying.Finish,
+    quarantined: dict[str, str] | None = None,
+) -> tuple[Counts, CycleStatus]:
+    for _ in range(applying.REPEATS):
+        units = applying.out_of_order(connection, stream, held)
+        newest = [applying.read(stream, asking) for asking in held if asking.unit not in units]
+        rebuilt = [
+            applying.read(stream, asking) for asking in applying.all_askings(connection, worker.raw, stream, units)
+        ]
+        if quarantined is not None:
+            quarantined.update({reading.unit: reading.error for reading in newest if reading.error is not None})
+        try:
+            return applying.apply(lease, stream, newest, rebuilt, finish)
+        except applying.OrderChanged:
+            continue
+    raise LeaseLost(f"{stream.name}: the same units are being asked for by others all the time.")

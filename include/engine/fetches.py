@@ -1,0 +1,169 @@
+"""The ledger of requests: one row for each request sent, written before its answer is read.
+
+Promises: a fetch row follows its raw object, needs no token and is never changed but for when it was applied.
+Never: no address, key or secret is in a row.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from include.contract import Answer, AnswerClass, Request
+from include.engine.db import Connection, Row, query
+from include.engine.http import Received
+from include.engine.raw import RawStore
+
+
+@dataclass(frozen=True)
+class Held:
+    """A stored asking of a unit: its answers in page order, and when and by which cycle they were asked for."""
+
+    unit: str
+    session_date: date | None
+    fetch_ids: tuple[int, ...]
+    sent_at: datetime
+    answers: tuple[Answer, ...]
+    classes: tuple[AnswerClass, ...]
+    hashes: tuple[bytes, ...]
+
+
+def record(
+    connection: Connection,
+    *,
+    stream: str,
+    cycle_id: int,
+    attempt: int,
+    request: Request,
+    page: int,
+    head_fetch: int | None,
+    is_last: bool,
+    sent_at: datetime,
+    received: Received,
+    answer_class: AnswerClass,
+    tries: int,
+    error: str | None = None,
+) -> int:
+    """Write the fetch row, and the raw object's where it is new, in one transaction; return the fetch's number."""
+    stored = received.stored
+    with connection.transaction():
+        if stored is not None:
+            connection.execute(
+                query("fetches.raw_object"),
+                {"sha256": stored.sha256, "size": stored.size, "stored_size": stored.stored_size},
+            )
+        row = connection.execute(
+            query("fetches.record"),
+            {
+                "stream": stream,
+                "cycle": cycle_id,
+                "attempt": attempt,
+                "key": request.key,
+                "unit": request.unit,
+                "page": page,
+                "head": head_fetch,
+                "is_last": is_last,
+                "session_date": request.session_date,
+                "sent_at": sent_at,
+                "class": str(answer_class),
+                "status": received.status,
+                "etag": received.headers.get("etag"),
+                "last_modified": received.headers.get("last-modified"),
+                "headers": json.dumps(dict(received.headers)),
+                "sha256": stored.sha256 if stored else None,
+                "size": stored.size if stored else None,
+                "masked": stored.masked if stored else False,
+                "tries": tries,
+                "error": (error or received.error or "")[:1000] or None,
+            },
+        ).fetchone()
+    assert row is not None
+    return int(row["fetch_id"])
+
+
+def validators(connection: Connection, stream: str, key: str) -> dict[str, str]:
+    """Return the request headers that let an upstream answer 304 where it holds nothing new."""
+    row = connection.execute(query("fetches.validators"), {"stream": stream, "key": key}).fetchone()
+    headers: dict[str, str] = {}
+    if row and row["etag"]:
+        headers["If-None-Match"] = row["etag"]
+    if row and row["last_modified"]:
+        headers["If-Modified-Since"] = row["last_modified"]
+    return headers
+
+
+def answered_keys(connection: Connection, cycle_id: int) -> dict[str, AnswerClass]:
+    """Return the last answer's class of each key that a cycle has asked for."""
+    rows = connection.execute(query("fetches.answered"), {"cycle": cycle_id}).fetchall()
+    return {row["request_key"]: AnswerClass(row["answer_class"]) for row in rows}
+
+
+def held_keys(connection: Connection, stream: str, sessions: Sequence[date]) -> set[str]:
+    """Return the keys of these sessions whose answers were applied."""
+    rows = connection.execute(query("fetches.held"), {"stream": stream, "sessions": list(sessions)}).fetchall()
+    return {row["request_key"] for row in rows}
+
+
+def not_applied(connection: Connection, stream: str, cycle_id: int, run_id: str | None) -> list[int]:
+    """Return the heads of askings that were stored but never applied or quarantined, oldest first.
+
+    What another running cycle has stored is its own to apply. A chunk looks only at its own run.
+    """
+    rows = connection.execute(
+        query("fetches.not_applied"), {"stream": stream, "run_id": run_id, "cycle": cycle_id}
+    ).fetchall()
+    return [row["head"] for row in rows]
+
+
+def askings_of_unit(connection: Connection, stream: str, unit: str) -> list[int]:
+    """Return the heads of every stored asking of a unit that can be parsed, oldest first."""
+    rows = connection.execute(query("fetches.askings_of_unit"), {"stream": stream, "unit": unit}).fetchall()
+    return [row["head"] for row in rows]
+
+
+def units_between(connection: Connection, stream: str, start: date, end: date) -> list[str]:
+    """Return the units with stored answers for session dates of a range, in name order."""
+    rows = connection.execute(query("fetches.units_between"), {"stream": stream, "start": start, "end": end}).fetchall()
+    return [row["unit"] for row in rows]
+
+
+def load(connection: Connection, raw: RawStore, head: int, request: Request | None = None) -> Held:
+    """Return a stored asking with its answers, read from the raw store when they are opened.
+
+    `request` gives what a row does not hold (the address); parsing needs only the key, unit and session date.
+    """
+    rows = connection.execute(query("fetches.asking"), {"head": head}).fetchall()
+    return Held(
+        unit=rows[0]["unit"],
+        session_date=rows[0]["session_date"],
+        fetch_ids=tuple(row["fetch_id"] for row in rows),
+        sent_at=max(row["sent_at"] for row in rows),
+        answers=tuple(_answer(row, raw, request) for row in rows),
+        classes=tuple(AnswerClass(row["answer_class"]) for row in rows),
+        hashes=tuple(bytes(row["sha256"]) for row in rows),
+    )
+
+
+def _answer(row: Row, raw: RawStore, request: Request | None) -> Answer:
+    headers: Mapping[str, Any] = row["headers"]
+    return Answer(
+        request=request or Request(key=row["request_key"], url="", unit=row["unit"], session_date=row["session_date"]),
+        status=row["http_status"] or 0,
+        headers=headers,
+        body=raw.body(bytes(row["sha256"])),
+        sent_at=row["sent_at"],
+        fetch_id=row["fetch_id"],
+    )
+
+
+def mark_applied(
+    connection: Connection, fetch_ids: Iterable[int], cycle_id: int, parser_version: int, rows_read: int
+) -> None:
+    """Note that answers were applied; called in the transaction that applies them."""
+    connection.execute(
+        query("fetches.mark_applied"),
+        {"ids": list(fetch_ids), "cycle": cycle_id, "parser_version": parser_version, "rows": rows_read},
+    )

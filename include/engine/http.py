@@ -1,0 +1,125 @@
+"""One request to an upstream: sent, received as a stream, stored.
+
+Promises: every request has timeouts and a size limit; the answer's decoded bytes go to the raw store as they come;
+the address as sent is in no message (it may carry a key). One setting redirects all traffic to the sandbox.
+Never: no retry here (see `fetch`), no database, and no secret in an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+import httpx
+
+from include.contract import Credentials, Request
+from include.engine.raw import RawStore, Stored
+
+CONNECT_SECONDS, READ_SECONDS = 10.0, 60.0
+LARGEST_BODY = 4 << 30
+
+# Headers of an answer that are kept; cookies and the like are not.
+KEPT_HEADERS = frozenset(
+    {
+        "content-type",
+        "content-length",
+        "content-encoding",
+        "etag",
+        "last-modified",
+        "date",
+        "retry-after",
+        "server",
+    }
+    | {"x-total-count", "link", "record-total", "x-ratelimit-remaining", "x-ratelimit-reset", "location"}
+)
+
+
+@dataclass(frozen=True)
+class Received:
+    """What came back: status and kept headers in lower case with the stored body, or the error where nothing did."""
+
+    status: int | None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    stored: Stored | None = None
+    error: str | None = None
+
+
+class BodyTooLarge(Exception):
+    """An answer is larger than anything an upstream of ours sends."""
+
+
+def client(user_agent: str) -> httpx.Client:
+    """Return a client with timeouts, an honest user agent and no redirects to other hosts."""
+    return httpx.Client(
+        timeout=httpx.Timeout(READ_SECONDS, connect=CONNECT_SECONDS),
+        headers={"User-Agent": user_agent, "Accept-Encoding": "gzip, deflate"},
+        follow_redirects=False,
+        trust_env=False,
+    )
+
+
+def address(request: Request, credentials: Credentials) -> str:
+    """Return where a request really goes: its own address, the connection's base URL, or the sandbox.
+
+    The connection's base URL stands in for the request's host only when it names another one; a path behind it
+    (a proxy's) is kept.
+    """
+    parts = urlsplit(request.url)
+    path = parts.path or "/"
+    if credentials.sandbox_url:
+        return f"{credentials.sandbox_url}/{parts.netloc}{path}"
+    base = credentials.base_url.rstrip("/")
+    if base and credentials.default_host and parts.netloc == urlsplit(credentials.default_host).netloc:
+        return base + path
+    return request.url
+
+
+def send(
+    http: httpx.Client,
+    request: Request,
+    credentials: Credentials,
+    validators: Mapping[str, str],
+    raw: RawStore,
+) -> Received:
+    """Send one request and store its answer.
+
+    Returns:
+        The answer; with `error` set and no status where the connection failed or the body did not arrive whole.
+
+    Raises:
+        OSError: the raw store cannot be written; the answer is lost and the caller must not go on.
+    """
+    headers = {**dict(request.headers), **credentials.headers, **validators}
+    try:
+        with http.stream(
+            request.method,
+            address(request, credentials),
+            params=[*request.params, *credentials.params.items()] or None,
+            headers=headers,
+            content=request.body,
+        ) as response:
+            kept = {name: value for name, value in response.headers.items() if name in KEPT_HEADERS}
+            if response.status_code == httpx.codes.NOT_MODIFIED:
+                return Received(response.status_code, kept)
+            stored = raw.put(_bounded(response.iter_bytes()), credentials.secrets)
+            return Received(response.status_code, kept, stored)
+    except httpx.HTTPError as error:
+        return Received(None, error=f"{type(error).__name__}: {_without(str(error), credentials)}"[:1000])
+    except BodyTooLarge as error:
+        return Received(None, error=str(error))
+
+
+def _bounded(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    size = 0
+    for chunk in chunks:
+        size += len(chunk)
+        if size > LARGEST_BODY:
+            raise BodyTooLarge(f"The answer is larger than {LARGEST_BODY >> 30} GiB; it was not kept.")
+        yield chunk
+
+
+def _without(text: str, credentials: Credentials) -> str:
+    for secret in credentials.secrets:
+        text = text.replace(secret, "***")
+    return text

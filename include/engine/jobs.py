@@ -1,0 +1,285 @@
+"""Job runs: a backfill or replay as asked for, its chunks, its progress and what it came to.
+
+Promises: the same request twice is one run; chunks are written newest first, in batches with flat memory, and
+planning goes on where it ended; a run that starts again opens its failed chunks and leaves the good ones. Never: no
+lease, freeze or budget is overridden, and no request is sent here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from itertools import islice
+from typing import Any, Literal
+
+from include.calendars import Calendar
+from include.contract import Mode, Outcome, Stream
+from include.engine import windows
+from include.engine.db import Connection, Row, connect, query
+
+BATCH = 5_000
+
+
+class JobRefused(Exception):
+    """The request cannot be done as it stands; the text says why and what would do."""
+
+
+@dataclass(frozen=True)
+class JobRequest:
+    """What is asked for: mode, streams, session dates (both inclusive), keys, and how."""
+
+    mode: Mode
+    streams: tuple[Stream, ...]
+    start: date | None
+    end: date | None
+    keys: tuple[str, ...] = ()
+    run_id: str = ""
+    force: bool = False
+    replay_into: Literal["overwrite", "versioned"] = "overwrite"
+    reason: str = ""
+    who: str = "cli"
+
+    @property
+    def name(self) -> str:
+        """The run's name: the one given, or one made from its content, so that the same request joins it."""
+        if self.run_id:
+            return self.run_id
+        sources = sorted({stream.source for stream in self.streams})
+        parts = [str(self.mode), "+".join(sources), str(self.start or "newest"), str(self.end or "newest")]
+        content: dict[str, Any] = {"streams": sorted(stream.name for stream in self.streams), "keys": sorted(self.keys)}
+        if self.mode is Mode.REPLAY:
+            content["parsers"] = {stream.name: stream.parser_version for stream in self.streams}
+            content["into"] = self.replay_into
+        digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]
+        return "-".join([*parts, digest])
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is: chunks in all, done, failed and open; the newest session done and where it goes on."""
+
+    run_id: str
+    total: int
+    done: int
+    failed: int
+    out_of_budget: int
+    running: int
+    open: int
+    partial: int
+    last_good: str | None
+    restart_at: str | None
+    rows_new: int
+    rows_changed: int
+    rows_withdrawn: int
+    rows_read: int
+    first_failure: str | None
+
+    @property
+    def words(self) -> str:
+        """Progress in one line."""
+        text = f"{self.done:,} of {self.total:,} chunks done"
+        for value, word in (
+            (self.failed, "failed"),
+            (self.out_of_budget, "out of budget"),
+            (self.running, "running"),
+            (self.open, "waiting"),
+        ):
+            if value:
+                text += f", {value:,} {word}"
+        if self.restart_at:
+            text += f"; goes on at {self.restart_at}"
+        return text
+
+
+def chunk_days(request: JobRequest, stream: Stream, days: Calendar, today: date) -> Iterator[date]:
+    """Return the days of a run, newest first.
+
+    A backfill asks for every session and once for every other weekday, as the calendar may be wrong; weekends
+    are never asked for. A replay looks at every day of the range, as only what is stored can be there.
+    """
+    if request.mode is Mode.POLL:
+        yield days.last_session(today)
+        return
+    assert request.start is not None
+    assert request.end is not None
+    day, first = min(request.end, today), max(request.start, stream.first_session)
+    while day >= first:
+        if request.mode is Mode.REPLAY or day.weekday() < 5 or days.is_session(day):
+            yield day
+        day -= timedelta(days=1)
+
+
+def check(request: JobRequest, today: date) -> None:
+    """Refuse impossible combinations in words.
+
+    Raises:
+        JobRefused: the text says what is wrong and what would do.
+    """
+    mode = request.mode
+    if mode is not Mode.POLL and (request.start is None or request.end is None):
+        raise JobRefused(f"mode={mode} needs start_date and end_date (session dates, both inclusive).")
+    if request.start and request.end and request.end < request.start:
+        raise JobRefused(f"end_date {request.end} is before start_date {request.start}; swap them.")
+    if mode is Mode.POLL and (request.start or request.end):
+        raise JobRefused("mode=poll takes no dates: it asks for what is due now. Use mode=backfill for a range.")
+    if request.start and request.start > today:
+        raise JobRefused(f"start_date {request.start} is in the future; the newest session can be {today}.")
+    if mode is Mode.REPLAY and not request.reason:
+        raise JobRefused("mode=replay needs a reason: it is recorded with the run.")
+    for stream in request.streams:
+        if stream.snapshot_only and mode is Mode.BACKFILL:
+            raise JobRefused(f"{stream.name} is only a snapshot of today; {stream.snapshot_only}")
+        unknown = [key for key in request.keys if not stream.known_key(key)]
+        if unknown:
+            raise JobRefused(f"{stream.name} has no key {', '.join(unknown)}; its keys are {stream.keys_are}.")
+        if request.end and request.end < stream.first_session and mode is Mode.BACKFILL:
+            raise JobRefused(f"{stream.name} begins on {stream.first_session}; end_date {request.end} is before that.")
+
+
+def start(url: str, request: JobRequest) -> str:
+    """Write the run, or join the one of this name, and open again what failed in it; return its words.
+
+    Raises:
+        JobRefused: the request cannot be done, or the name belongs to another request.
+    """
+    connection = connect(url, application="daybook jobs", autocommit=True)
+    try:
+        today = windows.now(connection).date() + timedelta(days=1)
+        check(request, today)
+        created = connection.execute(query("jobs.create"), _values(request)).fetchone()
+        row = connection.execute(query("jobs.find"), {"run_id": request.name}).fetchone()
+        assert row is not None
+        if created is None:
+            _refuse_another(row, request)
+            return _reopen(connection, request, row)
+        return f"STARTED – run {request.name}"
+    finally:
+        connection.close()
+
+
+def _values(request: JobRequest) -> dict[str, Any]:
+    return {
+        "run_id": request.name,
+        "mode": str(request.mode),
+        "streams": [stream.name for stream in request.streams],
+        "start": request.start,
+        "end": request.end,
+        "keys": list(request.keys),
+        "force": request.force,
+        "replay_into": request.replay_into if request.mode is Mode.REPLAY else None,
+        "reason": request.reason or None,
+        "parsers": json.dumps({stream.name: stream.parser_version for stream in request.streams}),
+        "who": request.who,
+    }
+
+
+def _refuse_another(row: Row, request: JobRequest) -> None:
+    asked = (str(request.mode), [s.name for s in request.streams], request.start, request.end, list(request.keys))
+    there = (row["mode"], row["streams"], row["range_start"], row["range_end"], row["keys"])
+    if asked != there:
+        raise JobRefused(
+            f"run_id {request.name} belongs to another request ({there[0]} of {', '.join(there[1])} "
+            f"{there[2]} to {there[3]}, keys {there[4] or 'all'}). Choose another run_id, or leave it empty."
+        )
+
+
+def _reopen(connection: Connection, request: JobRequest, row: Row) -> str:
+    opened = connection.execute(
+        query("jobs.reopen"), {"run_id": request.name, "force": request.force, "who": request.who}
+    ).rowcount
+    if opened:
+        return f"REOPENED – run {request.name}: {opened:,} chunks are open again, the others stay done"
+    if row["outcome"] == Outcome.SUCCESS:
+        return (
+            f"ALREADY DONE – run {request.name} ended on {row['finished_at']:%Y-%m-%d %H:%M} UTC; force does it again"
+        )
+    return f"JOINED – run {request.name} is already there"
+
+
+def plan(url: str, request: JobRequest, stream: Stream) -> int:
+    """Write the chunks of one stream that are not there yet, newest first, and return how many were written.
+
+    Goes on where an earlier call ended; memory is flat whatever the range.
+    """
+    connection = connect(url, application="daybook jobs", autocommit=True)
+    try:
+        row = connection.execute(query("jobs.find"), {"run_id": request.name}).fetchone()
+        assert row is not None
+        planned_to = (row["planned_to"] or {}).get(stream.name)
+        if planned_to == "all":
+            return 0
+        days = windows.days_of(connection, stream)
+        todo = chunk_days(request, stream, days, windows.now(connection).date() + timedelta(days=1))
+        if planned_to:
+            todo = (day for day in todo if day < date.fromisoformat(planned_to))
+        written = 0
+        while batch := list(islice(todo, BATCH)):
+            written += _write(connection, request, stream, batch, batch[-1].isoformat())
+        _write(connection, request, stream, [], "all")
+        return written
+    finally:
+        connection.close()
+
+
+def _write(connection: Connection, request: JobRequest, stream: Stream, batch: Sequence[date], planned_to: str) -> int:
+    with connection.transaction():
+        written = connection.execute(
+            query("jobs.write_chunks"),
+            {
+                "stream": stream.name,
+                "mode": str(request.mode),
+                "run_id": request.name,
+                "slots": [f"{request.name}/{day.isoformat()}" for day in batch],
+                "days": list(batch),
+                "chunks": [json.dumps({"day": day.isoformat(), "keys": list(request.keys)}) for day in batch],
+            },
+        ).rowcount
+        connection.execute(
+            query("jobs.planned"),
+            {"run_id": request.name, "stream": stream.name, "to": planned_to, "written": written},
+        )
+    return written
+
+
+def progress(url: str, run_id: str, stream: str | None = None) -> Progress:
+    """Return how far a run is, or one stream of it."""
+    connection = connect(url, application="daybook jobs", autocommit=True)
+    try:
+        row = connection.execute(query("jobs.progress"), {"run_id": run_id, "stream": stream}).fetchone()
+    finally:
+        connection.close()
+    assert row is not None
+    return Progress(run_id=run_id, **row)
+
+
+def next_eligible(url: str, run_id: str, stream: str) -> datetime | None:
+    """Return when the next chunk of a stream can be claimed; None where none is open or running."""
+    connection = connect(url, application="daybook jobs", autocommit=True)
+    try:
+        row = connection.execute(query("jobs.next_eligible"), {"run_id": run_id, "stream": stream}).fetchone()
+    finally:
+        connection.close()
+    return row["at"] if row else None
+
+
+def conclude(url: str, run_id: str) -> tuple[Outcome | None, Progress]:
+    """Write what a run came to once none of its chunks is open; return it with the progress."""
+    state = progress(url, run_id)
+    if state.open or state.running or not state.total:
+        outcome = None if state.total else Outcome.SUCCESS
+    elif state.failed and not state.done:
+        outcome = Outcome.FAILED_RETRIABLE
+    elif state.failed or state.out_of_budget or state.partial:
+        outcome = Outcome.PARTIAL
+    else:
+        outcome = Outcome.SUCCESS
+    if outcome is not None:
+        connection = connect(url, application="daybook jobs", autocommit=True)
+        try:
+            connection.execute(query("jobs.conclude"), {"run_id": run_id, "outcome": str(outcome)})
+        finally:
+            connection.close()
+    return outcome, state

@@ -1,0 +1,72 @@
+"""Pending keys: what is still to be fetched, or fetched again, and when.
+
+Promises: a key stays until its answer is held or it is given up with an alert; waiting grows with the tries.
+Never: a missing answer is never taken for "no data for ever".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from include.contract import PendingReason
+from include.engine import alerts
+from include.engine.db import Connection, query
+
+
+@dataclass(frozen=True)
+class Due:
+    """A pending key whose time has come."""
+
+    key: str
+    why: PendingReason
+    attempts: int
+
+
+@dataclass(frozen=True)
+class Again:
+    """A key to be asked for again; `at` fixes the instant, otherwise the gap grows with the tries."""
+
+    key: str
+    why: PendingReason
+    session_date: date | None
+    error: str | None = None
+    at: datetime | None = None
+
+
+def due(connection: Connection, stream: str, limit: int = 5_000) -> list[Due]:
+    """Return the keys whose time has come, what was discovered or failed first, the newest session first."""
+    rows = connection.execute(query("pending.due"), {"stream": stream, "limit": limit}).fetchall()
+    return [Due(row["key"], PendingReason(row["why"]), row["attempts"]) for row in rows]
+
+
+def done(connection: Connection, stream: str, keys: Sequence[str]) -> None:
+    """Remove keys whose answer is held or explained."""
+    if keys:
+        connection.execute(query("pending.done"), {"stream": stream, "keys": list(keys)})
+
+
+def again(connection: Connection, stream: str, cycle_id: int, entries: Sequence[Again]) -> None:
+    """Keep keys for another try; one whose patience is over is given up, which is told once."""
+    for entry in sorted(entries, key=lambda e: e.key):
+        row = connection.execute(
+            query("pending.again"),
+            {
+                "stream": stream,
+                "key": entry.key,
+                "why": str(entry.why),
+                "session_date": entry.session_date,
+                "error": (entry.error or "")[:1000] or None,
+                "at": entry.at,
+                "cycle": cycle_id,
+            },
+        ).fetchone()
+        if row is not None and row["given_up"]:
+            alerts.put(
+                connection,
+                key=f"given-up/{stream}/{entry.key}/{row['created_at']:%Y-%m-%d}",
+                severity="error",
+                text=f"{stream}: {entry.key} was given up after {row['attempts']} tries "
+                f"({entry.error or entry.why}). Ask again with keys or force once the cause is mended.",
+            )

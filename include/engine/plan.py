@@ -1,0 +1,79 @@
+"""What a cycle asks for: everything due since the checkpoint, and the pending keys whose time has come.
+
+Promises: deterministic from the database's rows, newest session first; what is held is not asked for again; when
+the calendar says that nothing is due and nothing is pending, the plan is empty. Never: no request is sent here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from include.calendars import Calendar
+from include.contract import Ask, Mode, PendingReason, Request, Stream
+from include.engine import fetches, pending
+from include.engine.db import Connection, query
+from include.engine.lease import Cycle
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The requests of a cycle, the sessions they are for, and why each pending key is among them."""
+
+    requests: tuple[Request, ...]
+    sessions: tuple[date, ...]
+    pending: dict[str, pending.Due]
+    checkpoint: date | None
+
+
+def for_cycle(connection: Connection, stream: Stream, cycle: Cycle, days: Calendar) -> Plan:
+    """Plan a poll window or a backfill chunk."""
+    if cycle.run_id is not None:
+        return _chunk(stream, cycle, days)
+    return _window(connection, stream, cycle, days)
+
+
+def _window(connection: Connection, stream: Stream, cycle: Cycle, days: Calendar) -> Plan:
+    checkpoint = checkpoint_of(connection, stream)
+    newest: date = cycle.session_date
+    since = checkpoint + timedelta(days=1) if checkpoint else newest
+    sessions = days.sessions(max(since, stream.first_session), newest)
+    due = {entry.key: entry for entry in pending.due(connection, stream.name)}
+    held = fetches.held_keys(connection, stream.name, sessions) if sessions else set()
+    ask = Ask(Mode.POLL, tuple(reversed(sessions)), pending=tuple(due), cursor=cycle.cursor)
+    requests = tuple(request for request in stream.plan(ask) if request.key in due or request.key not in held)
+    return Plan(requests, tuple(sessions), due, checkpoint)
+
+
+def _chunk(stream: Stream, cycle: Cycle, days: Calendar) -> Plan:
+    day = date.fromisoformat(cycle.chunk["day"])
+    keys = tuple(cycle.chunk.get("keys", ()))
+    is_session = days.is_session(day)
+    ask = Ask(
+        cycle.mode,
+        sessions=(day,) if is_session else (),
+        closed=() if is_session else (day,),
+        keys=keys,
+        cursor=cycle.cursor,
+    )
+    return Plan(tuple(stream.plan(ask)), (day,), {}, None)
+
+
+def checkpoint_of(connection: Connection, stream: Stream) -> date | None:
+    """Return the last session of the ground without holes, None where there is none yet."""
+    row = connection.execute(query("plan.checkpoint"), {"stream": stream.name}).fetchone()
+    return row["session_date"] if row else None
+
+
+def move_checkpoint(connection: Connection, stream: Stream, cycle: Cycle, to: date) -> None:
+    """Move the checkpoint forward; it never moves back."""
+    connection.execute(
+        query("plan.move_checkpoint"),
+        {"stream": stream.name, "session_date": to, "cycle": cycle.cycle_id},
+    )
+
+
+def is_recheck(plan: Plan, key: str) -> bool:
+    """Say whether a key is asked for only to see whether it was revised."""
+    entry = plan.pending.get(key)
+    return entry is not None and entry.why is PendingReason.RECHECK

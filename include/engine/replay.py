@@ -1,0 +1,116 @@
+"""Replay: reading again what is stored, without any upstream.
+
+Promises: units are rebuilt from all their stored askings by today's parser, under a token like any other cycle, so
+the order of replaying does not matter; what a newer parser reads leaves quarantine by itself. Never: no request is
+sent, no checkpoint moves, no pending key changes and no delta runs.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+
+from include.contract import CycleStatus, Mode, Outcome, Stream
+from include.engine import apply as applying
+from include.engine import fetches
+from include.engine.apply import Settlement
+from include.engine.cycle import Worker
+from include.engine.db import Connection, connect
+from include.engine.lease import Lease, LeaseLost, claim, renewed
+from include.engine.merge import Counts
+from include.engine.verdict import Verdict, describe_counts, where
+
+
+def work(worker: Worker, stream: Stream, run_id: str) -> Verdict | None:
+    """Claim the next replay batch of a run and rebuild its units; None where no batch is eligible."""
+    lease = claim(worker.url, stream.name, Mode.REPLAY, run_id, worker.owner)
+    if lease is None:
+        return None
+    worker.signal("claimed")
+    connection = connect(worker.url, application="daybook replay", autocommit=True)
+    try:
+        with renewed(lease) as pause:
+            day = date.fromisoformat(lease.cycle.chunk["day"])
+            units = fetches.units_between(connection, stream.name, day, day)
+            keys = lease.cycle.chunk.get("keys") or ()
+            units = [unit for unit in units if not keys or unit.partition("/")[0] in keys]
+            counts, refused = Counts(), dict[str, str]()
+            for unit in units:
+                if worker.stop() or not lease.is_trusted():
+                    with pause:
+                        return _stopped(worker, lease, stream, counts)
+                with pause:
+                    counts += _rebuild(worker, connection, lease, stream, unit, refused)
+                worker.signal("applied")
+            with pause:
+                return _done(lease, stream, counts, len(units), refused)
+    except LeaseLost as lost:
+        return Verdict(
+            stream.name,
+            f"LEASE LOST – {where(lease.cycle.row)}: {lost}",
+            cycle_id=lease.cycle.cycle_id,
+            slot=lease.cycle.slot,
+            is_refused=True,
+        )
+    finally:
+        connection.close()
+
+
+def _rebuild(
+    worker: Worker, connection: Connection, lease: Lease, stream: Stream, unit: str, refused: dict[str, str]
+) -> Counts:
+    for _ in range(applying.REPEATS):
+        held = applying.all_askings(connection, worker.raw, stream, [unit])
+        readings = [applying.read(stream, asking) for asking in held]
+        refused.update({reading.unit: reading.error for reading in readings if reading.error is not None})
+        try:
+            return applying.apply(lease, stream, (), readings, applying.going_on)[0]
+        except applying.OrderChanged:
+            continue
+    raise LeaseLost(f"{stream.name} {unit} is being asked for by others all the time.")
+
+
+def _stopped(worker: Worker, lease: Lease, stream: Stream, counts: Counts) -> Verdict:
+    def finish(connection: Connection, none: Counts) -> Settlement:
+        return Settlement(CycleStatus.PENDING, {})
+
+    applying.apply(lease, stream, (), (), finish)
+    words = f"STOPPED – {where(lease.cycle.row)}: the lease was given back ({describe_counts(counts)})"
+    return _verdict(lease, stream, CycleStatus.PENDING, words, counts, is_stopped=True)
+
+
+def _done(lease: Lease, stream: Stream, counts: Counts, units: int, refused: dict[str, str]) -> Verdict:
+    def finish(connection: Connection, none: Counts) -> Settlement:
+        return Settlement(CycleStatus.SUCCESS, {} if units else {"success_reason": "nothing_due"})
+
+    applying.apply(lease, stream, (), (), finish)
+    unchanged = max(counts.read - counts.new - counts.changed, 0)
+    words = f"REPLAYED – {where(lease.cycle.row)}: {units} units, {describe_counts(counts)}, {unchanged:,} unchanged"
+    if refused:
+        unit, reason = next(iter(refused.items()))
+        words = f"PARTIAL – {words}; {len(refused)} units stay in quarantine (first {unit}: {reason[:200]})"
+    return _verdict(lease, stream, CycleStatus.SUCCESS, words, counts, is_partial=bool(refused))
+
+
+def _verdict(
+    lease: Lease,
+    stream: Stream,
+    status: CycleStatus,
+    words: str,
+    counts: Counts,
+    *,
+    is_partial: bool = False,
+    is_stopped: bool = False,
+) -> Verdict:
+    outcome = (Outcome.PARTIAL if is_partial else Outcome.SUCCESS) if status is CycleStatus.SUCCESS else None
+    return Verdict(
+        stream=stream.name,
+        words=words,
+        status=status,
+        outcome=outcome,
+        cycle_id=lease.cycle.cycle_id,
+        slot=lease.cycle.slot,
+        session_date=lease.cycle.session_date,
+        counts=counts,
+        is_partial=is_partial,
+        is_stopped=is_stopped,
+    )

@@ -1,0 +1,79 @@
+"""What a slice came to, in data and in words for a tired person.
+
+Promises: every text begins with the word that matters, shows the window in KST and the session date and, where
+nothing was done, says what would do it. Never: nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import date, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from include.contract import CycleStatus, Outcome
+from include.engine.merge import Counts
+
+SEOUL = ZoneInfo("Asia/Seoul")
+
+NO_ROWS = Counts()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one slice of a cycle came to.
+
+    `status` is the cycle's state afterwards, None where no cycle was worked on. `outcome` is set once the cycle
+    is over. `is_refused` marks work that another owner holds or that is over; `is_stopped` a slice given back.
+    """
+
+    stream: str
+    words: str
+    status: CycleStatus | None = None
+    outcome: Outcome | None = None
+    cycle_id: int | None = None
+    slot: str | None = None
+    session_date: date | None = None
+    next_eligible_at: datetime | None = None
+    counts: Counts = NO_ROWS
+    requests: int = 0
+    is_partial: bool = False
+    is_refused: bool = False
+    is_stopped: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the verdict as plain data for an XCom: ids, counts and words only."""
+        data = asdict(self)
+        data["counts"] = asdict(self.counts)
+        for name in ("session_date", "next_eligible_at"):
+            data[name] = data[name].isoformat() if data[name] else None
+        return data
+
+
+def kst(instant: datetime | None) -> str:
+    """Write an instant as operators read it."""
+    return instant.astimezone(SEOUL).strftime("%Y-%m-%d %H:%M KST") if instant else "–"
+
+
+def describe_counts(counts: Counts) -> str:
+    """Say what happened to the rows."""
+    parts = [f"{counts.read:,} rows read"]
+    for value, word in (
+        (counts.new, "new"),
+        (counts.changed, "changed"),
+        (counts.withdrawn, "withdrawn"),
+        (counts.quarantined, "to quarantine"),
+    ):
+        if value:
+            parts.append(f"{value:,} {word}")
+    if counts.read and not counts.touched:
+        parts.append("nothing new")
+    return ", ".join(parts)
+
+
+def where(cycle_row: dict[str, Any]) -> str:
+    """Say which window, session or chunk a cycle is."""
+    session = f", session {cycle_row['session_date']}" if cycle_row.get("session_date") else ""
+    if cycle_row.get("window_start"):
+        return f"window {kst(cycle_row['window_start'])}{session}"
+    return f"chunk {cycle_row['slot']}{session}"

@@ -1,0 +1,132 @@
+"""Windows: opening the one that is due, and the make-up windows of one that failed.
+
+Promises: a window exists once per scheduled instant; a new one closes an older that still waits; windows that
+never ran are not invented afterwards (only the newest instant is opened). Never: no request, and no work here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import Any
+
+from include.calendars import Calendar, calendar, last_instant, next_instant, window_for
+from include.contract import CycleStatus, Stream, Window
+from include.engine import hosts
+from include.engine.db import Connection, Row, call_and_commit, connect, query
+
+
+@dataclass(frozen=True)
+class Found:
+    """The newest window of a stream: its cycle's row, and whether this call opened it."""
+
+    row: Row
+    opened: bool
+
+
+def declare(url: str, streams: tuple[Stream, ...]) -> None:
+    """Write the streams and host groups as declared; idempotent, done at each start and tick."""
+    connection = connect(url, autocommit=True)
+    try:
+        hosts.declare(connection, {stream.host_group.name: stream.host_group for stream in streams}.values())
+        for stream in streams:
+            connection.execute(
+                query("windows.declare"),
+                {
+                    "stream": stream.name,
+                    "source": stream.source,
+                    "title": stream.title,
+                    "host_group": stream.host_group.name,
+                    "calendar": stream.calendar,
+                    "sla_eligible": stream.sla_eligible,
+                    "parser_version": stream.parser_version,
+                },
+            )
+    finally:
+        connection.close()
+
+
+def now(connection: Connection) -> datetime:
+    """Return the database's time, the only clock."""
+    row = connection.execute(query("engine.clock")).fetchone()
+    assert row is not None
+    instant: datetime = row["now"]
+    return instant
+
+
+def days_of(connection: Connection, stream: Stream) -> Calendar:
+    """Return the stream's calendar with the exceptions that an operator decided."""
+    rows = connection.execute(query("windows.exceptions"), {"calendar": stream.calendar}).fetchall()
+    return calendar(stream.calendar, {row["day"]: row["state"] == "open" for row in rows})
+
+
+def open_due(url: str, stream: Stream) -> Found | None:
+    """Open the window that is due now, or its next make-up window, and return the newest one.
+
+    Returns:
+        The newest window; None where none was ever due.
+    """
+    connection = connect(url, application="daybook windows", statement_timeout=15, autocommit=True)
+    try:
+        days, instant = days_of(connection, stream), now(connection)
+        start = last_instant(stream.schedule.cron, stream.schedule.timezone, instant)
+        newest = _newest(connection, stream)
+        if newest is None or newest["window_start"] < start:
+            _open(url, stream, window_for(stream, start, days), "scheduled")
+        elif (make_up := _make_up(stream, newest, connection, instant)) is not None:
+            _open(url, stream, make_up, "make_up")
+        after = _newest(connection, stream)
+        if after is None:
+            return None
+        return Found(after, newest is None or after["cycle_id"] != newest["cycle_id"])
+    finally:
+        connection.close()
+
+
+def _newest(connection: Connection, stream: Stream) -> Row | None:
+    return connection.execute(query("windows.newest"), {"stream": stream.name}).fetchone()
+
+
+def _make_up(stream: Stream, newest: dict[str, Any], connection: Connection, instant: datetime) -> Window | None:
+    """Return the make-up window whose time has come, if the newest window ended in a failure that may pass."""
+    if newest["cycle_status"] != CycleStatus.FAILED or newest["failure_kind"] != "retriable":
+        return None
+    base = connection.execute(query("windows.newest_scheduled"), {"stream": stream.name}).fetchone()
+    if base is None:
+        return None
+    for offset in stream.schedule.make_up:
+        start = base["window_start"] + offset
+        if newest["window_start"] < start and newest["finished_at"] < start <= instant:
+            window = window_for(stream, start, days_of(connection, stream))
+            return replace(window, session_date=base["session_date"])
+    return None
+
+
+def _open(url: str, stream: Stream, window: Window, kind: str) -> None:
+    connection = connect(url, application="daybook windows", statement_timeout=15)
+    try:
+        call_and_commit(
+            connection,
+            query("lease.open_window"),
+            {
+                "stream": stream.name,
+                "slot": window.slot,
+                "run_date": window.run_date,
+                "start": window.start,
+                "due_at": window.due_at,
+                "session_date": window.session_date,
+                "kind": kind,
+            },
+        )
+    finally:
+        connection.close()
+
+
+def next_session_window(stream: Stream, days: Calendar, after: datetime) -> tuple[date, datetime]:
+    """Return the next session of the stream after an instant, and the instant at which its window opens."""
+    start = next_instant(stream.schedule.cron, stream.schedule.timezone, after)
+    known = window_for(stream, after, days).session_date
+    while (session := window_for(stream, start, days).session_date) == known:
+        start = next_instant(stream.schedule.cron, stream.schedule.timezone, start)
+    assert session is not None
+    return session, start

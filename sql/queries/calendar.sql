@@ -1,0 +1,12 @@
+-- name: propose
+-- A day on which the calendar seems to be wrong, for an operator to decide.
+insert into collect.calendar_exceptions (calendar, day, state, reason, created_at, updated_at)
+values (%(calendar)s, %(day)s, 'proposed', %(reason)s, collect.clock(), collect.clock())
+on conflict do nothing;
+
+-- name: decide
+-- An operator's word on a day.
+insert into collect.calendar_exceptions as e (calendar, day, state, reason, decided_by, created_at, updated_at)
+values (%(calendar)s, %(day)s, %(state)s, %(reason)s, %(who)s, collect.clock(), collect.clock())
+on conflict (calendar, day) do update
+   set state = excluded.state, reason = excluded.reason, decided_by = excluded.decided_by, updated_at = excluded.updated_at;

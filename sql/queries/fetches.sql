@@ -1,0 +1,64 @@
+-- name: raw_object
+-- Bytes that were stored; equal bytes share an object.
+insert into collect.raw_objects (sha256, size, stored_size, created_at)
+values (%(sha256)s, %(size)s, %(stored_size)s, collect.clock())
+on conflict do nothing;
+
+-- name: record
+-- One request sent and what came back.
+insert into collect.fetches (stream, cycle_id, attempt, request_key, unit, page, head_fetch, is_last, session_date, sent_at, received_at,
+                             answer_class, http_status, etag, last_modified, headers, sha256, size, masked, tries, error)
+values (%(stream)s, %(cycle)s, %(attempt)s, %(key)s, %(unit)s, %(page)s, %(head)s, %(is_last)s, %(session_date)s, %(sent_at)s,
+        collect.clock(), %(class)s, %(status)s, %(etag)s, %(last_modified)s, %(headers)s, %(sha256)s, %(size)s,
+        %(masked)s, %(tries)s, %(error)s)
+returning fetch_id;
+
+-- name: validators
+-- The validators of the last answer with content to a request.
+select etag, last_modified from collect.fetches
+ where stream = %(stream)s and request_key = %(key)s and answer_class in ('data', 'empty')
+ order by fetch_id desc limit 1;
+
+-- name: answered
+-- The last answer's class of each key that a cycle has asked for.
+select distinct on (request_key) request_key, answer_class from collect.fetches
+ where cycle_id = %(cycle)s order by request_key, fetch_id desc;
+
+-- name: held
+-- Keys of some sessions whose answers were applied.
+select distinct request_key from collect.fetches
+ where stream = %(stream)s and session_date = any(%(sessions)s) and applied_at is not null
+   and answer_class in ('data', 'empty');
+
+-- name: not_applied
+-- Askings that a crash left between storing and applying: of ended or reopened cycles, oldest first.
+select coalesce(f.head_fetch, f.fetch_id) as head from collect.fetches f
+ where f.stream = %(stream)s and f.applied_at is null and f.answer_class in ('data', 'empty')
+   and (%(run_id)s::text is null or exists (select 1 from collect.cycles c where c.cycle_id = f.cycle_id and c.run_id = %(run_id)s))
+   and not exists (select 1 from collect.quarantine q where q.stream = f.stream and q.fetch_id = f.fetch_id and q.scope = 'unit')
+   and not exists (select 1 from collect.cycles c where c.cycle_id = f.cycle_id and c.cycle_status = 'RUNNING' and c.cycle_id <> %(cycle)s)
+ group by 1 having bool_or(f.is_last) order by 1;
+
+-- name: askings_of_unit
+-- Every stored asking of a unit that can be parsed, in the order of sending.
+select coalesce(head_fetch, fetch_id) as head from collect.fetches
+ where stream = %(stream)s and unit = %(unit)s and answer_class in ('data', 'empty')
+ group by 1 having bool_or(is_last) order by max(sent_at), 1;
+
+-- name: units_between
+-- Units with stored answers for the session dates of a range.
+select distinct unit from collect.fetches
+ where stream = %(stream)s and session_date between %(start)s and %(end)s and answer_class in ('data', 'empty')
+ order by unit;
+
+-- name: asking
+-- All pages of one asking, in order.
+select fetch_id, unit, page, session_date, request_key, sent_at, http_status, headers, sha256, answer_class from collect.fetches
+ where (fetch_id = %(head)s or head_fetch = %(head)s) and answer_class in ('data', 'empty')
+ order by page, fetch_id;
+
+-- name: mark_applied
+-- Answers that were applied, by which cycle and parser.
+update collect.fetches
+   set applied_at = collect.clock(), applied_by = %(cycle)s, parser_version = %(parser_version)s, rows_read = %(rows)s
+ where fetch_id = any(%(ids)s);

@@ -1,0 +1,74 @@
+-- name: create
+-- A run as asked for; nothing where one of this name is there.
+insert into collect.job_runs (run_id, mode, streams, range_start, range_end, keys, force, replay_into, reason, parser_versions,
+                              requested_by, created_at, updated_at)
+values (%(run_id)s, %(mode)s, %(streams)s, %(start)s, %(end)s, %(keys)s, %(force)s, %(replay_into)s, %(reason)s, %(parsers)s,
+        %(who)s, collect.clock(), collect.clock())
+on conflict do nothing
+returning run_id;
+
+-- name: find
+-- A run by its name.
+select * from collect.job_runs where run_id = %(run_id)s;
+
+-- name: reopen
+-- Chunks that failed or ran out of budget are opened again; with force, those that are done too.
+with opened as (
+    update collect.cycles
+       set cycle_status = 'PENDING', is_complete = false, finished_at = null, failure_reason = null, failure_cause_summary = null,
+           failure_kind = null, budget_exhausted_reason = null, success_reason = null, next_eligible_at = null,
+           failed_attempts = 0, updated_at = collect.clock()
+     where run_id = %(run_id)s
+       and (cycle_status in ('FAILED', 'BUDGET_EXHAUSTED') or (%(force)s and cycle_status = 'SUCCESS'))
+    returning 1
+), noted as (
+    update collect.job_runs
+       set reopened_count = reopened_count + 1, reopened_by = %(who)s, outcome = null, finished_at = null, updated_at = collect.clock()
+     where run_id = %(run_id)s and exists (select 1 from opened)
+)
+select 1 from opened;
+
+-- name: write_chunks
+-- Chunks of a run, newest first; those that are there already stay as they are.
+insert into collect.cycles (stream, mode, slot, run_id, session_date, kind, chunk, created_at, updated_at)
+select %(stream)s, %(mode)s, c.slot, %(run_id)s, c.day, 'chunk', c.chunk, collect.clock(), collect.clock()
+  from unnest(%(slots)s::text[], %(days)s::date[], %(chunks)s::jsonb[]) with ordinality as c (slot, day, chunk, n)
+ order by c.n
+on conflict do nothing;
+
+-- name: planned
+-- How far the chunks of a run's stream have been written.
+update collect.job_runs
+   set planned_to = coalesce(planned_to, '{}') || jsonb_build_object(%(stream)s::text, %(to)s::text),
+       total_chunks = total_chunks + %(written)s, updated_at = collect.clock()
+ where run_id = %(run_id)s;
+
+-- name: progress
+-- How far a run is, or one of its streams.
+select count(*) as total,
+       count(*) filter (where cycle_status = 'SUCCESS') as done,
+       count(*) filter (where cycle_status = 'FAILED') as failed,
+       count(*) filter (where cycle_status = 'BUDGET_EXHAUSTED') as out_of_budget,
+       count(*) filter (where cycle_status = 'RUNNING') as running,
+       count(*) filter (where cycle_status in ('NOT_STARTED', 'PENDING')) as open,
+       count(*) filter (where cycle_status = 'SUCCESS' and (detail_failure_count > 0 or quarantined_count > 0)) as partial,
+       (array_agg(slot order by finished_at desc) filter (where cycle_status = 'SUCCESS'))[1] as last_good,
+       (array_agg(slot order by cycle_id) filter (where cycle_status in ('NOT_STARTED', 'PENDING', 'RUNNING')))[1] as restart_at,
+       coalesce(sum(new_count), 0)::bigint as rows_new,
+       coalesce(sum(changed_count), 0)::bigint as rows_changed,
+       coalesce(sum(withdrawn_count), 0)::bigint as rows_withdrawn,
+       coalesce(sum(fetched_count), 0)::bigint as rows_read,
+       (array_agg(slot || ': ' || failure_reason order by cycle_id) filter (where cycle_status = 'FAILED'))[1] as first_failure
+  from collect.cycles
+ where run_id = %(run_id)s and (%(stream)s::text is null or stream = %(stream)s);
+
+-- name: next_eligible
+-- When the next chunk of a run's stream can be claimed; a running one may come back when its lease ends.
+select min(case when cycle_status = 'PENDING' then coalesce(next_eligible_at, collect.clock()) else lease_until end) as at
+  from collect.cycles
+ where run_id = %(run_id)s and stream = %(stream)s and cycle_status in ('PENDING', 'RUNNING');
+
+-- name: conclude
+-- What a run came to.
+update collect.job_runs set outcome = %(outcome)s, finished_at = coalesce(finished_at, collect.clock()), updated_at = collect.clock()
+ where run_id = %(run_id)s and outcome is distinct from %(outcome)s;

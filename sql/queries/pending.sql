@@ -1,0 +1,33 @@
+-- name: due
+-- Keys whose time has come.
+select key, why, attempts from collect.pending
+ where stream = %(stream)s and next_try_at <= collect.clock()
+ order by why = 'recheck', session_date desc nulls last, key
+ limit %(limit)s;
+
+-- name: done
+-- Keys whose answer is held or explained.
+delete from collect.pending where stream = %(stream)s and key = any(%(keys)s);
+
+-- name: again
+-- A key to be asked for again, or given up once its patience is over.
+insert into collect.pending as p (stream, key, why, session_date, attempts, next_try_at, give_up_at, last_error, cycle_id, created_at, updated_at)
+values (%(stream)s, %(key)s, %(why)s, %(session_date)s, case when %(at)s::timestamptz is null then 1 else 0 end,
+        coalesce(%(at)s::timestamptz, collect.clock() + collect.pending_gap(%(why)s, 1)),
+        case when %(why)s <> 'recheck' then collect.clock() + collect.pending_patience(%(why)s) end,
+        %(error)s, %(cycle)s, collect.clock(), collect.clock())
+on conflict (stream, key) do update
+   set why = excluded.why,
+       attempts = case when p.why = excluded.why then p.attempts + 1 else excluded.attempts end,
+       give_up_at = case when p.why = excluded.why then p.give_up_at else excluded.give_up_at end,
+       given_up_at = case when p.why = excluded.why and p.give_up_at <= collect.clock() then coalesce(p.given_up_at, collect.clock()) end,
+       next_try_at = case when p.why = excluded.why and p.give_up_at <= collect.clock() then null
+                          else coalesce(%(at)s::timestamptz, collect.clock()
+                               + collect.pending_gap(excluded.why, case when p.why = excluded.why then p.attempts + 1 else 1 end)) end,
+       last_error = excluded.last_error, cycle_id = excluded.cycle_id, updated_at = excluded.updated_at
+returning attempts, created_at, given_up_at is not null as given_up;
+
+-- name: count_open
+-- How many keys of a stream are pending, by why.
+select why, count(*) as keys, min(session_date) as oldest from collect.pending
+ where stream = %(stream)s and given_up_at is null group by why order by why;

@@ -1,0 +1,149 @@
+-- name: stale
+-- Parts of a release that changed since its newest file was built, newest part first.
+select s.partition
+  from publish.stale s
+  left join publish.built b on b.release = %(release)s and b.partition = s.partition
+ where s.table_name = %(table)s and s.version > coalesce(b.version, 0)
+ order by s.partition desc;
+
+-- name: version
+-- The version of a part, read in the same snapshot as its rows.
+select coalesce((select version from publish.stale where table_name = %(table)s and partition = %(partition)s), 0) as version;
+
+-- name: text_form
+-- The form of dates and times that exported rows are written in, whatever the server is set to.
+select set_config('datestyle', 'ISO, YMD', true), set_config('intervalstyle', 'iso_8601', true),
+       set_config('timezone', 'UTC', true);
+
+-- name: newest
+-- What the newest file of a path holds, published or waiting.
+select content_hash
+  from publish.files
+ where release = %(release)s and path = %(path)s and state in ('waiting', 'published')
+ order by file_id desc
+ limit 1;
+
+-- name: built
+-- Note the version that a part was built from; no row where somebody built it from this version or a later one.
+insert into publish.built (release, partition, version, built_at)
+values (%(release)s, %(partition)s, %(version)s, collect.clock())
+on conflict (release, partition) do update
+   set version = excluded.version, built_at = excluded.built_at
+ where built.version < excluded.version
+returning version;
+
+-- name: replace
+-- Take an unsent file out of the queue, in favour of a newer one.
+update publish.files
+   set state = 'replaced', reason = 'a newer file took its place', updated_at = collect.clock()
+ where release = %(release)s and path = %(path)s and state = 'waiting';
+
+-- name: put
+-- Put a file that is safely in the outbox into the queue.
+insert into publish.files (release, partition, path, content_hash, sha256, size, rows, newest_fetch, first_session,
+                           last_session, source_run, state, created_at, updated_at)
+select %(release)s, %(partition)s, %(path)s, %(content_hash)s, %(sha256)s, %(size)s, %(rows)s, %(newest_fetch)s,
+       %(first_session)s, %(last_session)s, %(source_run)s, 'waiting', t, t
+  from collect.clock() t
+returning file_id;
+
+-- name: waiting
+-- How many files of each release wait.
+select release, count(*) as files, min(file_id) as first_file
+  from publish.files
+ where state = 'waiting'
+ group by release
+ order by min(file_id);
+
+-- name: batch
+-- The next waiting files of a release, oldest first.
+select file_id, release, partition, path, sha256, size, rows, source_run
+  from publish.files
+ where state = 'waiting' and release = %(release)s and file_id > %(after)s
+ order by file_id
+ limit %(limit)s;
+
+-- name: claim
+-- Claim a lease.
+select token, holder, until, put_off_until, put_off_reason
+  from publish.claim(%(name)s, %(owner)s, %(ttl)s);
+
+-- name: renew
+-- Prolong a lease.
+select publish.renew(%(name)s, %(token)s, %(ttl)s) as until;
+
+-- name: guard
+-- Prove a lease, first of all in a transaction that writes under it.
+select publish.guard(%(name)s, %(token)s) as at;
+
+-- name: give_back
+-- End a lease of one's own, and learn until when it is put off.
+select publish.give_back(%(name)s, %(token)s, %(rest)s, %(reason)s) as put_off_until;
+
+-- name: spend
+-- Enter requests and commits in the ledger, or learn how long to wait.
+select extract(epoch from publish.spend(%(repository)s, %(requests)s, %(commits)s, %(request_limit)s,
+                                        %(commit_limit)s))::float8 as wait;
+
+-- name: open_commits
+-- Commits of which nobody knows yet whether the Hub has them, oldest first.
+select commit_id, release
+  from publish.commits
+ where repository = %(repository)s and state in ('sending', 'unknown')
+ order by commit_id;
+
+-- name: files_of
+-- The files of a commit that are not known to be published, and those that were replaced meanwhile.
+select file_id, release, partition, path, sha256, size, rows, source_run
+  from publish.files
+ where commit_id = %(commit)s and state in ('waiting', 'replaced')
+ order by file_id;
+
+-- name: open_commit
+-- Write down a commit before it is sent.
+insert into publish.commits (release, repository, files, bytes, state, created_by, created_at)
+values (%(release)s, %(repository)s, %(files)s, %(bytes)s, 'sending', %(owner)s, collect.clock())
+returning commit_id;
+
+-- name: join_commit
+-- Note on files which commit may contain them, and return those that still wait.
+update publish.files
+   set commit_id = %(commit)s, updated_at = collect.clock()
+ where file_id = any(%(files)s) and state = 'waiting'
+returning file_id;
+
+-- name: doubt_commit
+-- Note why the last try of a commit did not come to a good end.
+update publish.commits
+   set state = %(state)s, error = left(%(error)s, 1000)
+ where commit_id = %(commit)s;
+
+-- name: retry_commit
+-- One try more.
+update publish.commits
+   set state = 'sending', attempts = attempts + 1
+ where commit_id = %(commit)s;
+
+-- name: publish_files
+-- Files whose hash is known to be in a commit: a file that was replaced while it was sent is published all the same.
+update publish.files
+   set state = 'published', reason = null, commit_id = %(commit)s, updated_at = collect.clock()
+ where file_id = any(%(files)s) and state in ('waiting', 'replaced');
+
+-- name: confirm_commit
+-- The Hub has it.
+update publish.commits
+   set state = 'confirmed', commit_oid = %(oid)s, commit_url = %(url)s, error = null, confirmed_at = collect.clock()
+ where commit_id = %(commit)s;
+
+-- name: refuse_file
+-- A file that cannot be sent: why.
+update publish.files
+   set state = 'refused', reason = left(%(reason)s, 1000), updated_at = collect.clock()
+ where file_id = %(file)s and state = 'waiting';
+
+-- name: build_again
+-- Make a part stale once more, so that the next build makes its file anew.
+update publish.built
+   set version = 0
+ where release = %(release)s and partition = %(partition)s;

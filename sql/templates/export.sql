@@ -1,0 +1,25 @@
+-- name: rows
+-- Rows of a part in key order, as text in which null and an empty string differ.
+copy (select {columns} from {table} where {part} order by {order}) to stdout with (format csv, force_quote *, encoding 'utf8');
+
+-- name: facts
+-- How many rows a part has, and the newest fetch among them.
+select count(*) as rows, max(fetch_id) as newest_fetch from {table} where {part};
+
+-- name: facts_with_sessions
+-- The same with the first and last session date.
+select count(*) as rows, max(fetch_id) as newest_fetch, min({session_date}) as first_session,
+       max({session_date}) as last_session
+  from {table} where {part};
+
+-- name: month
+-- The rows of one month, by session date.
+{session_date} >= {first} and {session_date} < {after};
+
+-- name: whole
+-- All rows.
+true;
+
+-- name: text_order
+-- Text is ordered by its bytes, the same on every server whatever its collation.
+{column} collate "C";

@@ -1,0 +1,99 @@
+-- name: chain
+-- Every asking of some units, in order, as the versions that they make: a version starts where a value differs from
+-- the one before, ends where the next starts, and is gone where a whole answer no longer gives the row.
+create temporary table {chain} as
+with askings as (
+    select u.unit, u.fetch_id, u.sent_at, u.whole, row_number() over (partition by u.unit order by u.sent_at, u.fetch_id) as n
+      from {units} u
+), keys as (
+    select distinct s.unit, {s_key} from {stage} s
+), grid as (
+    select {k_key}, a.unit, a.n, a.fetch_id as a_fetch_id, a.sent_at as a_sent_at, {s_values}, s.extra, s.fetch_id is not null as is_there
+      from keys k join askings a on a.unit = k.unit
+      left join {stage} s on {k_same_key} and s.fetch_id = a.fetch_id
+     where s.fetch_id is not null or a.whole
+), steps as (
+    select g.*, lag(g.is_there) over w as was_there,
+           lag(row({g_values}, g.extra)) over w is distinct from row({g_values}, g.extra) as differs
+      from grid g window w as (partition by {g_key} order by g.n)
+), starts as (
+    select s.* from steps s
+     where (s.is_there and (s.was_there is not true or s.differs)) or (not s.is_there and s.was_there is true)
+)
+select {v_columns}, v.unit, v.a_fetch_id as fetch_id, v.a_sent_at as sent_at, v.extra, v.is_there,
+       lead(v.a_sent_at) over w as ended_at,
+       case when lead(v.is_there) over w then 'revised' else 'withdrawn' end as reason
+  from starts v window w as (partition by {v_key} order by v.n);
+
+-- name: partitions
+-- Parts of the table that a rebuild changes.
+select array_agg(distinct d.partition) as partitions from (
+    select {c_partition} as partition from {chain} c left join {target} t on {c_same_key}
+     where c.is_there and c.ended_at is null
+       and (t.unit is null or ({c_values}, c.extra, c.sent_at) is distinct from ({t_values}, t.extra, t.sent_at))
+    union all
+    select {t_partition} from {target} t
+     where t.unit in (select u.unit from {units} u)
+       and not exists (select 1 from {chain} c where {c_same_key} and c.is_there and c.ended_at is null)
+) d;
+
+-- name: end_by_parser
+-- Values that the stored answers never gave, as this parser reads them: kept in the history as the older parser's.
+insert into {history} ({columns}, unit, fetch_id, sent_at, parser_version, cycle_id, attempt, extra, ended_at, reason)
+select {t_columns}, t.unit, t.fetch_id, t.sent_at, t.parser_version, t.cycle_id, t.attempt, t.extra, t.sent_at, 'parser'
+  from {target} t
+ where t.unit in (select u.unit from {units} u) and t.parser_version < %(parser_version)s
+   and not exists (select 1 from {chain} c where {c_same_key} and c.is_there and c.sent_at = t.sent_at
+                      and ({c_values}, c.extra) is not distinct from ({t_values}, t.extra))
+on conflict do nothing;
+
+-- name: drop_history
+-- Versions that the stored answers do not make; what a parser once read otherwise stays.
+delete from {history} h
+ where h.unit in (select u.unit from {units} u) and h.reason <> 'parser'
+   and not exists (select 1 from {chain} c where {h_same_key} and c.is_there and c.sent_at = h.sent_at and c.ended_at = h.ended_at
+                      and c.reason = h.reason and ({c_values}, c.extra) is not distinct from ({h_values}, h.extra));
+
+-- name: add_history
+-- Versions that were once right, where the history lacks them.
+insert into {history} ({columns}, unit, fetch_id, sent_at, parser_version, cycle_id, attempt, extra, ended_at, reason)
+select {c_columns}, c.unit, c.fetch_id, c.sent_at, %(parser_version)s, %(cycle)s, %(attempt)s, c.extra, c.ended_at, c.reason
+  from {chain} c
+ where c.is_there and c.ended_at is not null
+   and not exists (select 1 from {history} h where {h_same_key} and h.reason <> 'parser' and h.sent_at = c.sent_at)
+on conflict do nothing;
+
+-- name: withdraw
+-- Rows that the newest answers do not give.
+with gone as (
+    delete from {target} t
+     where t.unit in (select u.unit from {units} u)
+       and not exists (select 1 from {chain} c where {c_same_key} and c.is_there and c.ended_at is null)
+    returning 1
+)
+select count(*) as withdrawn from gone;
+
+-- name: merge
+-- Rows that are new or differ from the newest version, and only these.
+with written as (
+    insert into {target} as t ({columns}, unit, fetch_id, sent_at, parser_version, cycle_id, attempt, extra)
+    select {c_columns}, c.unit, c.fetch_id, c.sent_at, %(parser_version)s, %(cycle)s, %(attempt)s, c.extra
+      from {chain} c left join {target} t on {c_same_key}
+     where c.is_there and c.ended_at is null
+       and (t.unit is null or (({c_values}, c.extra, c.sent_at) is distinct from ({t_values}, t.extra, t.sent_at)
+                               and (t.unit = c.unit or c.sent_at > t.sent_at)))
+    on conflict ({key}) do update set {assignments}, unit = excluded.unit, fetch_id = excluded.fetch_id,
+        sent_at = excluded.sent_at, parser_version = excluded.parser_version, cycle_id = excluded.cycle_id,
+        attempt = excluded.attempt, extra = excluded.extra
+    returning (xmax = 0) as inserted
+)
+select count(*) filter (where inserted) as new, count(*) filter (where not inserted) as changed from written;
+
+-- name: count_unchanged
+-- Rows that the newest answers give and that stay as they are.
+select count(*) as unchanged from {chain} c join {target} t on {c_same_key}
+ where c.is_there and c.ended_at is null and ({c_values}, c.extra, c.sent_at) is not distinct from ({t_values}, t.extra, t.sent_at);
+
+-- name: drop_chain
+-- Dropped before the gate, so that the commit stays small.
+drop table {chain};

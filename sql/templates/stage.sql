@@ -1,0 +1,62 @@
+-- name: create
+-- A staging table like the target, without its constraints, so that bad rows come in and can be named.
+create temporary table {stage} as
+select {columns}, unit, fetch_id, sent_at, extra, null::date as unit_session, null::text as position from {target} with no data;
+
+-- name: create_units
+-- The askings that are being applied, with those that gave no rows too.
+create temporary table {units} (
+    unit text not null, fetch_id bigint not null, sent_at timestamptz(6) not null, session_date date, whole boolean not null,
+    primary key (unit, fetch_id)
+);
+
+-- name: copy
+-- Rows as they were read.
+copy {stage} ({columns}, unit, fetch_id, sent_at, extra, unit_session, position) from stdin with (format binary);
+
+-- name: copy_units
+-- Askings as they were read.
+copy {units} (unit, fetch_id, sent_at, session_date, whole) from stdin with (format binary);
+
+-- name: rule_not_null
+-- A column that must have a value has none.
+s.{column} is null
+
+-- name: rule_not_blank
+-- A text with nothing in it.
+coalesce(btrim(s.{column}), '') = ''
+
+-- name: rule_not_negative
+-- A number below zero.
+s.{column} < 0
+
+-- name: rule_at_most
+-- The first number is greater than the second.
+s.{column} > s.{other}
+
+-- name: rule_in_unit
+-- The day is another than the unit's.
+s.{column} is distinct from s.unit_session
+
+-- name: rule_repeated
+-- The key stands more than once in one asking.
+(s.fetch_id, {key_of_s}) in (select r.fetch_id, {key_of_r} from {stage} r group by r.fetch_id, {key_of_r} having count(*) > 1)
+
+-- name: reject
+-- Rows that break a rule go to quarantine, with the rule and the row as it was read.
+with broken as (delete from {stage} s where {condition} returning s.*),
+     spoiled as (update {units} u set whole = false where u.fetch_id in (select b.fetch_id from broken b))
+insert into collect.quarantine (stream, unit, fetch_id, cycle_id, scope, position, rule, reason, content, parser_version, created_at)
+select %(stream)s, b.unit, b.fetch_id, %(cycle)s, 'row', b.position, %(rule)s, %(reason)s,
+       left((to_jsonb(b) - array['unit', 'fetch_id', 'sent_at', 'position', 'unit_session'])::text, 2000),
+       %(parser_version)s, collect.clock()
+  from broken b
+on conflict do nothing;
+
+-- name: analyze
+-- The planner must know how large the stage is.
+analyze {stage};
+
+-- name: drop
+-- Dropped before the gate, so that the commit stays small.
+drop table {stage}, {units};
