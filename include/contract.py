@@ -221,7 +221,7 @@ class Parsed:
 
 
 class DefiniteRefusal(Exception):
-    """An upstream says no for a reason that asking again cannot mend: credentials, plan, schema; the text says which."""
+    """An upstream says no for a reason that asking again cannot mend: credentials, plan, schema."""
 
 
 class ParseError(Exception):

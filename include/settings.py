@@ -6,10 +6,13 @@ used is refused with the name of its variable. Never: no secret has a default, a
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -64,6 +67,76 @@ def load() -> Settings:
         sandbox_url=sandbox,
         database_url=os.environ.get("DATABASE_URL") or None,
         ai_concurrency=concurrency if concurrency > 0 else 60,
+    )
+
+
+@dataclass(frozen=True)
+class ConnectionSetting:
+    """One of Airflow's connections as the environment gives it, for a process without Airflow.
+
+    `host` carries the scheme where the text has one; `extra` is the decoded JSON of the same name.
+    """
+
+    name: str
+    conn_type: str
+    host: str
+    port: int | None
+    login: str
+    password: str
+    schema: str
+    extra: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        """Never show a login or password."""
+        return f"ConnectionSetting({self.name!r}, {self.conn_type!r}, {self.host!r})"
+
+    @property
+    def database_url(self) -> str:
+        """The libpq address of a database connection."""
+        user = quote(self.login, safe="") + (f":{quote(self.password, safe='')}" if self.password else "")
+        options = {key: value for key, value in self.extra.items() if isinstance(value, (str, int))}
+        where = f"{user + '@' if user else ''}{self.host}{f':{self.port}' if self.port else ''}"
+        return f"postgresql://{where}/{quote(self.schema)}" + (f"?{urlencode(options)}" if options else "")
+
+
+def connection(name: str) -> ConnectionSetting:
+    """Return the connection `AIRFLOW_CONN_<NAME>`, written as JSON or as a URI like Airflow's own.
+
+    Raises:
+        SettingError: it is not set, or cannot be read; the text never repeats it, as it may hold a password.
+    """
+    variable = f"AIRFLOW_CONN_{name.upper()}"
+    text = connection_text(name)
+    if text is None:
+        raise SettingError(f"Connection {name} is missing: set {variable} (a URI or JSON, like Airflow's).")
+    if text.lstrip().startswith("{"):
+        try:
+            data = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise SettingError(f"{variable} is not valid JSON: {error.msg} at character {error.pos}.") from None
+        extra = data.get("extra") or {}
+        return ConnectionSetting(
+            name=name,
+            conn_type=data.get("conn_type") or "",
+            host=data.get("host") or "",
+            port=int(data["port"]) if data.get("port") else None,
+            login=data.get("login") or "",
+            password=data.get("password") or "",
+            schema=data.get("schema") or "",
+            extra=json.loads(extra) if isinstance(extra, str) else extra,
+        )
+    parts = urlsplit(text)
+    if not parts.scheme:
+        raise SettingError(f"{variable} is neither JSON nor a URI.")
+    return ConnectionSetting(
+        name=name,
+        conn_type=parts.scheme,
+        host=unquote(parts.hostname or ""),
+        port=parts.port,
+        login=unquote(parts.username or ""),
+        password=unquote(parts.password or ""),
+        schema=unquote(parts.path.removeprefix("/")),
+        extra=dict(parse_qsl(parts.query)),
     )
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, LiteralString, cast
+from typing import Any, LiteralString
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
@@ -32,9 +32,8 @@ class QueryMissing(Exception):
 
 @cache
 def _statements(folder: str, file: str) -> dict[str, LiteralString]:
-    # Files of the release are as literal as a string in the code would be.
-    text = cast(LiteralString, (ROOT / "sql" / folder / f"{file}.sql").read_text(encoding="utf-8"))
-    parts = cast(list[LiteralString], _NAME.split(text))
+    text = (ROOT / "sql" / folder / f"{file}.sql").read_text(encoding="utf-8")
+    parts = _NAME.split(text)
     return {name: body.strip().rstrip(";") for name, body in zip(parts[1::2], parts[2::2], strict=True)}
 
 
