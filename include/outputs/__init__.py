@@ -1,0 +1,1 @@
+"""What is made from rows and given to others: parquet files, the outbox, and publication to the Hub."""

@@ -1,0 +1,119 @@
+"""The releases: every category of published files, declared once.
+
+Promises: a release names its table, its paths, how it is cut into parts, who may see it and under which terms;
+everything about publication follows this declaration. Public needs a terms entry with a source and a date.
+Never: no database, no file, no network.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal
+
+from include.contract import Table
+
+WHOLE = "all"
+_MONTH = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
+
+
+class ReleaseError(Exception):
+    """A release is declared or asked for in a way that cannot be; the text says what would do."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What an upstream allows to be done with its data, where it says so, and when that was read."""
+
+    note: str
+    source: str = ""
+    read_on: date | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a release and the one file that holds it; `first` to before `after` bound its session dates."""
+
+    name: str
+    path: str
+    first: date | None = None
+    after: date | None = None
+
+
+@dataclass(frozen=True)
+class Release:
+    """One category of published files.
+
+    `table` is the qualified name of the table that it is made from, `path` the pattern of its files in the
+    repository (`{month}` stands for YYYY-MM), `cut` how it is divided: by the month of the session date, or not
+    at all. `priority` orders the releases when several wait: small and urgent ones have small numbers.
+    """
+
+    name: str
+    title: str
+    table: str
+    path: str
+    cut: Literal["month", "whole"]
+    terms: Terms
+    visibility: Literal["private", "public"] = "private"
+    priority: int = 100
+
+    def __post_init__(self) -> None:
+        """Refuse a declaration that would publish wrongly.
+
+        Raises:
+            ReleaseError: public without terms, or a path that does not fit the cut.
+        """
+        if self.visibility == "public" and not (self.terms.source and self.terms.read_on):
+            raise ReleaseError(f"Release {self.name} is public, so its terms must name a source and a date.")
+        if ("{month}" in self.path) != (self.cut == "month"):
+            raise ReleaseError(f"The path {self.path!r} of release {self.name} does not fit its cut, {self.cut}.")
+
+    def part(self, name: str) -> Part:
+        """Return a part by its name: a month as YYYY-MM, or `all` where the release is not divided.
+
+        Raises:
+            ReleaseError: the release has no such part.
+        """
+        if self.cut == "whole" and name == WHOLE:
+            return Part(name, self.path)
+        match = _MONTH.fullmatch(name)
+        if self.cut == "whole" or match is None:
+            what = "is not divided" if self.cut == "whole" else "is divided by months (YYYY-MM)"
+            raise ReleaseError(f"Release {self.name} {what}; it has no part {name!r}.")
+        year, month = int(match[1]), int(match[2])
+        after = date(year + month // 12, month % 12 + 1, 1)
+        return Part(name, self.path.replace("{month}", name), date(year, month, 1), after)
+
+
+RELEASES: tuple[Release, ...] = (
+    Release(
+        name="finra/short_volume",
+        title="Short sale volume reported off exchange, by day, facility file and symbol (FINRA)",
+        table="market.finra_short_volume",
+        path="finra/short_volume/{month}.parquet",
+        cut="month",
+        terms=Terms("FINRA restricts redistribution of its files; published privately."),
+    ),
+)
+
+
+def release(name: str) -> Release:
+    """Return a release by its name.
+
+    Raises:
+        ReleaseError: there is none.
+    """
+    for candidate in RELEASES:
+        if candidate.name == name:
+            return candidate
+    raise ReleaseError(f"There is no release {name!r}; there are {', '.join(r.name for r in RELEASES)}.")
+
+
+def fed_by(tables: Iterable[Table]) -> tuple[tuple[Release, Table], ...]:
+    """Return the releases that are made from these tables, each with its table, by priority."""
+    declared = {table.qualified: table for table in tables}
+    found = [(each, declared[each.table]) for each in RELEASES if each.table in declared]
+    return tuple(sorted(found, key=lambda pair: pair[0].priority))
