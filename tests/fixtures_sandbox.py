@@ -80,7 +80,7 @@ Start = Callable[..., RunningSandbox]
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Iterator[Start]:
-    """Start a sandbox: `sandbox(clock=…, seed=7, companies=60, recordings=DIR, state=DIR, hub_limits=False)`."""
+    """Gives `start(clock=…, seed=7, companies=60, recordings=DIR, state=DIR, hub_limits=False)`."""
     with ExitStack() as running:
 
         def start(

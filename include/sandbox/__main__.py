@@ -26,27 +26,15 @@ WAKE_SECONDS = 0.5
 
 
 def _arguments(words: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m include.sandbox", description="Stand-ins for all upstreams."
-    )
+    parser = argparse.ArgumentParser(prog="python -m include.sandbox", description="Stand-ins for all upstreams.")
     parser.add_argument("--port", type=int, default=0, help="port on the loopback address; 0: any free one")
     parser.add_argument("--hub-port", type=int, help="answer on this port as well (the Hub is on --port too)")
-    parser.add_argument(
-        "--database-url", help="warehouse whose simulated time is used; without it the real time"
-    )
-    parser.add_argument(
-        "--state", type=Path, help="where the Hub keeps its repositories; without it nothing stays"
-    )
-    parser.add_argument(
-        "--recordings", type=Path, help="directory with recordings.tsv, in place of generated data"
-    )
+    parser.add_argument("--database-url", help="warehouse whose simulated time is used; without it the real time")
+    parser.add_argument("--state", type=Path, help="where the Hub keeps its repositories; without it nothing stays")
+    parser.add_argument("--recordings", type=Path, help="directory with recordings.tsv, in place of generated data")
     parser.add_argument("--seed", type=int, default=7, help="decides all generated data")
-    parser.add_argument(
-        "--companies", type=int, default=300, help="size of the generated market (1 to 20000)"
-    )
-    parser.add_argument(
-        "--no-hub-limits", action="store_true", help="the Hub limits neither requests nor commits"
-    )
+    parser.add_argument("--companies", type=int, default=300, help="size of the generated market (1 to 20000)")
+    parser.add_argument("--no-hub-limits", action="store_true", help="the Hub limits neither requests nor commits")
     arguments = parser.parse_args(words)
     if not 1 <= arguments.companies <= 20_000:
         parser.error("--companies must be between 1 and 20000")
@@ -74,9 +62,7 @@ def main(words: list[str] | None = None) -> int:
         with _state(arguments.state) as state:
             world = World(state, arguments.seed, arguments.companies, not arguments.no_hub_limits)
             clock = DatabaseClock(arguments.database_url) if arguments.database_url else real_clock
-            sandbox = build(
-                world, clock=clock, clock_is_remote=bool(arguments.database_url), recordings=recordings
-            )
+            sandbox = build(world, clock=clock, clock_is_remote=bool(arguments.database_url), recordings=recordings)
             ports = [arguments.port] + ([arguments.hub_port] if arguments.hub_port is not None else [])
             with serve(sandbox.app, *ports) as running:
                 print(

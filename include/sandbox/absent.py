@@ -48,9 +48,7 @@ def sec_site(call: Call) -> Answer:
     """The SEC's archive refuses what it does not have; its pages are not found."""
     if call.path.startswith("/Archives/"):
         return access_denied(call)
-    return Answer(
-        404, b"<html><head><title>SEC.gov | Page not found</title></head><body></body></html>", (HTML,)
-    )
+    return Answer(404, b"<html><head><title>SEC.gov | Page not found</title></head><body></body></html>", (HTML,))
 
 
 def dart(call: Call) -> Answer:
@@ -85,9 +83,7 @@ def krx_open(call: Call) -> Answer:
 
 def kind(call: Call) -> Answer:
     """KIND answers a table without rows."""
-    body = (
-        "<html><body><table><tbody><tr><td>조회된 결과값이 없습니다.</td></tr></tbody></table></body></html>"
-    )
+    body = "<html><body><table><tbody><tr><td>조회된 결과값이 없습니다.</td></tr></tbody></table></body></html>"
     return Answer(200, body.encode(), (HTML,))
 
 

@@ -70,9 +70,7 @@ def build(
     players = (*sources, *(make(world) for make in SERVICES))
     log, faults = RequestLog(), FaultBook()
     simulated = SandboxClock(clock, remote=clock_is_remote)
-    control = Starlette(
-        routes=_Control(world, players, log, faults, simulated, recordings is not None).routes()
-    )
+    control = Starlette(routes=_Control(world, players, log, faults, simulated, recordings is not None).routes())
     gate = Gate(control, players, log, faults, simulated.now, wire)
     return Sandbox(gate, log, faults, players)
 

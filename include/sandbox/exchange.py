@@ -206,9 +206,7 @@ def instant_of(text: Any, what: str) -> datetime:
     try:
         instant = datetime.fromisoformat(str(text))
     except ValueError:
-        raise SwitchError(
-            f"{what} must be an ISO instant such as 2026-09-15T21:30:00-04:00, not {text!r}"
-        ) from None
+        raise SwitchError(f"{what} must be an ISO instant such as 2026-09-15T21:30:00-04:00, not {text!r}") from None
     if instant.tzinfo is None:
         raise SwitchError(f"{what} needs a zone: write 2026-09-15T21:30:00-04:00, not {text!r}")
     return instant

@@ -125,9 +125,7 @@ def parse(order: Any) -> Fault:
         SwitchError: a word is unknown or a value cannot be used.
     """
     if not isinstance(order, dict):
-        raise SwitchError(
-            'a fault is a JSON object such as {"match": {"host": "cdn.finra.org"}, "status": 503}'
-        )
+        raise SwitchError('a fault is a JSON object such as {"match": {"host": "cdn.finra.org"}, "status": 503}')
     unknown = sorted(set(order) - _FIELDS)
     if unknown:
         raise SwitchError(f"a fault has no {', '.join(unknown)}; it has {', '.join(sorted(_FIELDS))}")
@@ -143,9 +141,7 @@ def parse(order: Any) -> Fault:
         raise SwitchError(f"schema_drift is true or one of {', '.join(DRIFTS)}, not {drift!r}")
     values["headers"] = {str(key): str(value) for key, value in (values.get("headers") or {}).items()}
     times = values.get("n", 1)
-    if not isinstance(values.get("skip", 0), int) or not (
-        times is None or (isinstance(times, int) and times > 0)
-    ):
+    if not isinstance(values.get("skip", 0), int) or not (times is None or (isinstance(times, int) and times > 0)):
         raise SwitchError("skip is a whole number, n one above zero (or null: until it is removed)")
     fault = Fault(match=Match(**match), **values)
     if fault.name == "none":

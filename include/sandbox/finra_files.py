@@ -160,9 +160,7 @@ def _first_rows(market: Market, day: date, prefix: str) -> tuple[Row, ...]:
         return tuple(_row(dice, symbol, weight * 0.001, letter, day, otc) for symbol, weight in chosen)
     presence, share = PRESENCE[prefix]
     return tuple(
-        _row(dice, symbol, weight * share, letter, day, otc)
-        for symbol, weight in universe
-        if dice.random() < presence
+        _row(dice, symbol, weight * share, letter, day, otc) for symbol, weight in universe if dice.random() < presence
     )
 
 

@@ -165,9 +165,7 @@ async def _body(receive: Receive) -> bytes:
 class Wire:
     """One request's way back to its caller."""
 
-    def __init__(
-        self, scope: Scope, receive: Receive, send: Send, transport: asyncio.Transport | None
-    ) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, transport: asyncio.Transport | None) -> None:
         self._scope = scope
         self._receive = receive
         self._send = send
@@ -182,9 +180,7 @@ class Wire:
         headers = [*answer.headers, ("Date", http_date(call.at))]
         if answer.status not in (204, 304) and answer.header("content-length") is None:
             headers.append(("Content-Length", str(len(answer.body))))
-        await self._send(
-            {"type": "http.response.start", "status": answer.status, "headers": _encoded(headers)}
-        )
+        await self._send({"type": "http.response.start", "status": answer.status, "headers": _encoded(headers)})
         body = b"" if bodiless else answer.body
         if length is None or length >= len(body):
             await self._send({"type": "http.response.body", "body": body})

@@ -67,8 +67,7 @@ class Recording:
 def pairs_of(text: str) -> frozenset[Pair]:
     """The pairs of a query or form, decoded; a plus that was encoded and a blank count as the same."""
     return frozenset(
-        (key.replace("+", " "), value.replace("+", " "))
-        for key, value in parse_qsl(text, keep_blank_values=True)
+        (key.replace("+", " "), value.replace("+", " ")) for key, value in parse_qsl(text, keep_blank_values=True)
     )
 
 
@@ -162,8 +161,7 @@ def _player(recordings: Sequence[Recording], host: str, known: Upstream | None) 
     def view() -> dict[str, Any]:
         return {
             "recordings": [
-                {"method": one.method, "path": one.path, "status": one.status, "file": one.file.name}
-                for one in mine
+                {"method": one.method, "path": one.path, "status": one.status, "file": one.file.name} for one in mine
             ]
         }
 

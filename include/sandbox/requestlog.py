@@ -45,9 +45,7 @@ class RequestLog:
         self._totals: Counter[str] = Counter()
         self._number = 0
 
-    def enter(
-        self, at: datetime, real: float, host: str, kind: str, method: str, path: str, query: str
-    ) -> Entry:
+    def enter(self, at: datetime, real: float, host: str, kind: str, method: str, path: str, query: str) -> Entry:
         """Enter a request that has just arrived."""
         with self._lock:
             self._number += 1

@@ -131,13 +131,9 @@ class Content:
         for file in files:
             for term in file.terms:
                 if not (self._root / "xorbs" / term.xorb).exists():
-                    raise FormatError(
-                        f"the file {file.hash} needs the xorb {term.xorb}, which was not uploaded"
-                    )
+                    raise FormatError(f"the file {file.hash} needs the xorb {term.xorb}, which was not uploaded")
                 if term.last > len(self.chunks(term.xorb)):
-                    raise FormatError(
-                        f"the file {file.hash} needs chunks that the xorb {term.xorb} does not hold"
-                    )
+                    raise FormatError(f"the file {file.hash} needs chunks that the xorb {term.xorb} does not hold")
         write_whole(self._root / "shards" / f"{hashlib.sha256(body).hexdigest()}.mdb", body)
         self._learn(files)
         return len(files)

@@ -68,9 +68,7 @@ def stamp(instant: datetime) -> str:
 
 def file_entry(path: str, blob: Blob, commit: Commit, content: Content, expand: bool) -> dict[str, Any]:
     """One file of a listing."""
-    entry: dict[str, Any] = {"type": "file", "oid": blob.oid, "size": blob.size, "path": path} | _lfs(
-        blob, "oid"
-    )
+    entry: dict[str, Any] = {"type": "file", "oid": blob.oid, "size": blob.size, "path": path} | _lfs(blob, "oid")
     xet = content.xet_file(blob.sha256) if blob.sha256 else None
     if xet:
         entry["xetHash"] = xet.hash

@@ -172,9 +172,7 @@ def _reconstruction(target: Target, content: Content, call: Call) -> Answer:
             fetches[term.xorb].append(fetch)
     body = {
         "offset_into_first_range": offset,
-        "terms": [
-            {"hash": term.xorb, "unpacked_length": term.length, "range": _range(term)} for term in terms
-        ],
+        "terms": [{"hash": term.xorb, "unpacked_length": term.length, "range": _range(term)} for term in terms],
         "fetch_info": fetches,
     }
     return Answer(200, json.dumps(body).encode(), (("Content-Type", "application/json"),))

@@ -21,9 +21,7 @@ from include.sandbox.hub.repos import ATTRIBUTES, Blob, Repo, RepoExists, RepoMi
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
 SMALL_AT_MOST = 10 * 1024 * 1024
-LARGE_SUFFIXES = frozenset(
-    {".7z", ".arrow", ".bin", ".bz2", ".gz", ".npz", ".parquet", ".tar", ".xz", ".zip", ".zst"}
-)
+LARGE_SUFFIXES = frozenset({".7z", ".arrow", ".bin", ".bz2", ".gz", ".npz", ".parquet", ".tar", ".xz", ".zip", ".zst"})
 OWNER = "sandbox"
 
 
@@ -186,7 +184,5 @@ def _check_folders(repo: Repo, changes: dict[str, Blob | None], limits: Limits) 
     }
     for folder, count in Counter(path.rpartition("/")[0] for path in after).items():
         if folder in grown and count > limits.folder:
-            sentence = (
-                f"The folder {folder or '/'} would hold {count} files; at most {limits.folder} are allowed"
-            )
+            sentence = f"The folder {folder or '/'} would hold {count} files; at most {limits.folder} are allowed"
             raise CommitRefused(refusal(400, "", sentence))
