@@ -85,7 +85,7 @@ class Request:
     """One request to an upstream.
 
     `key` names it for ever (stable, deterministic, without secrets); `unit` names the logical request whose
-    pages or files belong together. `url` is absolute, on one of the source's hosts and free of secrets: the
+    pages or files belong together, and begins with the key that an operator would name, then a slash. `url` is absolute, on one of the source's hosts and free of secrets: the
     engine adds credentials when it sends. `session_date` is the day that the data belongs to, None where a
     request has none. `expected` says that the calendar expects data: then an absence means "not yet".
     `required` says that a poll is not complete without it. `kind` is what it costs: a list page or a detail.

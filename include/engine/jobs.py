@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from include.calendars import Calendar
-from include.contract import Mode, Outcome, Stream
+from include.contract import Ask, Mode, Outcome, Stream
 from include.engine import windows
 from include.engine.db import Connection, Row, connect, query
 
@@ -283,3 +283,35 @@ def conclude(url: str, run_id: str) -> tuple[Outcome | None, Progress]:
         finally:
             connection.close()
     return outcome, state
+
+
+def dry_run(url: str, request: JobRequest) -> list[str]:
+    """Say what a run would do, chunk by chunk, and how long it would take at the host's rate; writes nothing.
+
+    Raises:
+        JobRefused: the request cannot be done.
+    """
+    connection = connect(url, application="daybook jobs", autocommit=True)
+    try:
+        today = windows.now(connection).date() + timedelta(days=1)
+        check(request, today)
+        lines = [f"DRY RUN – run {request.name} would be:"]
+        for stream in request.streams:
+            days = windows.days_of(connection, stream)
+            chunks, requests = 0, 0
+            for day in chunk_days(request, stream, days, today):
+                is_session = days.is_session(day)
+                sessions, closed = ((day,), ()) if is_session else ((), (day,))
+                chunks += 1
+                if request.mode is not Mode.REPLAY:
+                    ask = Ask(request.mode, sessions=sessions, closed=closed, keys=request.keys)
+                    requests += sum(1 for _ in stream.plan(ask))
+            seconds = requests * stream.host_group.interval.total_seconds()
+            lines.append(
+                f"{stream.name}: {chunks:,} chunks, {requests:,} requests, about {timedelta(seconds=round(seconds))} "
+                f"at one request every {stream.host_group.interval.total_seconds():g} s"
+            )
+        lines.append("Nothing was written and nothing was asked for.")
+        return lines
+    finally:
+        connection.close()

@@ -7,7 +7,9 @@ sent, no checkpoint moves, no pending key changes and no delta runs.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
+from typing import Any
 
 from include.contract import CycleStatus, Mode, Outcome, Stream
 from include.engine import apply as applying
@@ -29,10 +31,7 @@ def work(worker: Worker, stream: Stream, run_id: str) -> Verdict | None:
     connection = connect(worker.url, application="daybook replay", autocommit=True)
     try:
         with renewed(lease) as pause:
-            day = date.fromisoformat(lease.cycle.chunk["day"])
-            units = fetches.units_between(connection, stream.name, day, day)
-            keys = lease.cycle.chunk.get("keys") or ()
-            units = [unit for unit in units if not keys or unit.partition("/")[0] in keys]
+            units = _units(connection, stream, lease.cycle.chunk)
             counts, refused = Counts(), dict[str, str]()
             for unit in units:
                 if worker.stop() or not lease.is_trusted():
@@ -53,6 +52,15 @@ def work(worker: Worker, stream: Stream, run_id: str) -> Verdict | None:
         )
     finally:
         connection.close()
+
+
+def _units(connection: Connection, stream: Stream, chunk: Mapping[str, Any]) -> list[str]:
+    """Return the units of a batch: those it names, or those with answers for its session date."""
+    if "units" in chunk:
+        return list(chunk["units"])
+    day, keys = date.fromisoformat(chunk["day"]), chunk.get("keys") or ()
+    units = fetches.units_between(connection, stream.name, day, day)
+    return [unit for unit in units if not keys or unit.partition("/")[0] in keys]
 
 
 def _rebuild(

@@ -10,3 +10,7 @@ insert into collect.calendar_exceptions as e (calendar, day, state, reason, deci
 values (%(calendar)s, %(day)s, %(state)s, %(reason)s, %(who)s, collect.clock(), collect.clock())
 on conflict (calendar, day) do update
    set state = excluded.state, reason = excluded.reason, decided_by = excluded.decided_by, updated_at = excluded.updated_at;
+
+-- name: list
+-- Every exception and proposal, the newest day first.
+select calendar, day, state, reason, decided_by from collect.calendar_exceptions order by day desc, calendar;

@@ -11,3 +11,33 @@ update collect.quarantine q
    set state = 'resolved', resolved_by = 'cycle ' || %(cycle)s, resolved_why = %(why)s, resolved_at = collect.clock()
  where q.stream = %(stream)s and q.unit = any(%(units)s) and q.state = 'open'
    and (q.fetch_id, q.parser_version) < (%(fetch)s, %(parser_version)s);
+
+-- name: entries
+-- Entries by state, newest first.
+select quarantine_id, stream, unit, scope, position, rule, reason, content, state, resolved_by, resolved_why, resolved_at, created_at
+  from collect.quarantine
+ where (%(stream)s::text is null or stream = %(stream)s) and state = %(state)s
+ order by quarantine_id desc limit %(limit)s;
+
+-- name: find
+-- One entry, and how often its unit was read again for it.
+select q.*, (select count(*) from collect.job_runs r where r.run_id like 'quarantine-' || q.quarantine_id || '-%%') as attempts
+  from collect.quarantine q where q.quarantine_id = %(id)s;
+
+-- name: resolve
+-- An operator's word on an entry.
+update collect.quarantine set state = %(state)s, resolved_by = %(who)s, resolved_why = %(why)s, resolved_at = collect.clock()
+ where quarantine_id = %(id)s and state = 'open'
+returning *;
+
+-- name: read_again
+-- A replay run of one chunk that covers just one unit.
+with run as (
+    insert into collect.job_runs (run_id, mode, streams, replay_into, reason, parser_versions, planned_to, total_chunks,
+                                  requested_by, created_at, updated_at)
+    values (%(run_id)s, 'replay', array[%(stream)s], 'overwrite', %(why)s, %(parsers)s,
+            jsonb_build_object(%(stream)s::text, 'all'), 1, %(who)s, collect.clock(), collect.clock())
+    returning run_id
+)
+insert into collect.cycles (stream, mode, slot, run_id, kind, chunk, created_at, updated_at)
+select %(stream)s, 'replay', run_id || '/' || %(unit)s, run_id, 'chunk', %(chunk)s, collect.clock(), collect.clock() from run;

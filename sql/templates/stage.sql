@@ -44,7 +44,14 @@ s.{column} is distinct from s.unit_session
 
 -- name: reject
 -- Rows that break a rule go to quarantine, with the rule and the row as it was read.
-with broken as (delete from {stage} s where {condition} returning s.*),
+with broken as (
+    delete from {stage} s
+     where ({condition})
+       and not exists (select 1 from collect.quarantine a
+                        where a.stream = %(stream)s and a.unit = s.unit and a.fetch_id = s.fetch_id and a.position = s.position
+                          and a.rule = %(rule)s and a.state = 'accepted')
+    returning s.*
+),
      spoiled as (update {units} u set whole = false where u.fetch_id in (select b.fetch_id from broken b))
 insert into collect.quarantine (stream, unit, fetch_id, cycle_id, scope, position, rule, reason, content, parser_version, created_at)
 select %(stream)s, b.unit, b.fetch_id, %(cycle)s, 'row', b.position, %(rule)s, %(reason)s,

@@ -1,0 +1,94 @@
+"""The way out of quarantine: look, read again, accept, or drop, each with who and why.
+
+Promises: nothing leaves without a name and a reason; reading again goes through a replay like any other, so it is
+leased and recorded; an accepted row is applied although it breaks the rule it broke. Never: nothing is deleted.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from include.contract import Stream
+from include.engine.db import Row, query, transaction
+
+
+class QuarantineRefused(Exception):
+    """What was asked cannot be done to this entry; the text says why and what would do."""
+
+
+def entries(url: str, stream: str | None = None, state: str = "open", limit: int = 100) -> list[Row]:
+    """Return entries, the newest first."""
+    with transaction(url, application="daybook quarantine") as connection:
+        return connection.execute(
+            query("quarantine.entries"), {"stream": stream, "state": state, "limit": limit}
+        ).fetchall()
+
+
+def drop(url: str, entry_id: int, who: str, why: str) -> Row:
+    """Close an entry for good: the row or unit is not wanted."""
+    return _resolve(url, entry_id, "dropped", who, why)
+
+
+def accept(url: str, stream: Stream, entry_id: int, who: str, why: str) -> str:
+    """Accept a row that broke a rule, and have its unit read again so that it is applied; return the run's name.
+
+    Raises:
+        QuarantineRefused: the entry broke no rule that can be waived (a unit or line that cannot be read, a
+            repeated key, a missing value).
+    """
+    entry = _find(url, entry_id)
+    if entry["rule"] not in {rule.name for table in stream.tables for rule in table.rules}:
+        raise QuarantineRefused(
+            f"Entry {entry_id} cannot be accepted: {entry['reason']}. No table could hold it. "
+            "Mend the parser and retry, or drop it."
+        )
+    _resolve(url, entry_id, "accepted", who, why)
+    return _read_again(url, stream, entry, who, why)
+
+
+def retry(url: str, stream: Stream, entry_id: int, who: str, why: str) -> str:
+    """Have an entry's unit read again by today's parser; return the replay run's name."""
+    return _read_again(url, stream, _find(url, entry_id), who, why)
+
+
+def _find(url: str, entry_id: int) -> Row:
+    with transaction(url, application="daybook quarantine") as connection:
+        row = connection.execute(query("quarantine.find"), {"id": entry_id}).fetchone()
+    if row is None:
+        raise QuarantineRefused(f"There is no quarantine entry {entry_id}.")
+    if row["state"] != "open":
+        raise QuarantineRefused(
+            f"Entry {entry_id} is {row['state']} already, by {row['resolved_by']}: nothing was done."
+        )
+    return row
+
+
+def _resolve(url: str, entry_id: int, state: str, who: str, why: str) -> Row:
+    if not who or not why:
+        raise QuarantineRefused("Say who resolves it and why: both are kept with the entry.")
+    _find(url, entry_id)
+    with transaction(url, application="daybook quarantine") as connection:
+        row = connection.execute(
+            query("quarantine.resolve"), {"id": entry_id, "state": state, "who": who, "why": why}
+        ).fetchone()
+    if row is None:
+        raise QuarantineRefused(f"Entry {entry_id} was resolved by somebody else meanwhile.")
+    return row
+
+
+def _read_again(url: str, stream: Stream, entry: Row, who: str, why: str) -> str:
+    """Write a replay run of one chunk that covers just this unit."""
+    run_id = f"quarantine-{entry['quarantine_id']}-v{stream.parser_version}-{entry['attempts']}"
+    values: dict[str, Any] = {
+        "run_id": run_id,
+        "stream": stream.name,
+        "unit": entry["unit"],
+        "who": who,
+        "why": why,
+        "chunk": json.dumps({"units": [entry["unit"]]}),
+        "parsers": json.dumps({stream.name: stream.parser_version}),
+    }
+    with transaction(url, application="daybook quarantine") as connection:
+        connection.execute(query("quarantine.read_again"), values)
+    return run_id

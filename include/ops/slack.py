@@ -1,0 +1,82 @@
+"""Sending the alert outbox to Slack: in order, at least once, by one sender at a time.
+
+Promises: a message leaves the outbox only when Slack took it; it carries its key, and says so when it is late; a
+Slack that is away costs tries and nothing else. Never: no message is made here, and a failed one stops the ones
+behind it, so that the order is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from include.engine.db import Row, query, transaction
+from include.outputs import lease as leases
+
+LEASE = "slack"
+# A message that waited longer than this says so, in seconds.
+LATE_SECONDS = 120
+RATE_LIMIT_RETRIES = 2
+
+
+@dataclass(frozen=True)
+class Drained:
+    """What one round came to: messages sent, and the error that ended it early."""
+
+    sent: int
+    error: str | None = None
+
+
+def drain(url: str, owner: str, connection_id: str = "slack") -> Drained:
+    """Send what waits, oldest first, until nothing waits or Slack refuses."""
+    lease = leases.claim(url, LEASE, owner)
+    if isinstance(lease, leases.NotClaimed):
+        return Drained(0)
+    sent = 0
+    try:
+        with leases.renewed(lease):
+            while (row := _next(url)) is not None:
+                lease.check()
+                error = _send(row, connection_id)
+                with lease.writing() as connection:
+                    connection.execute(
+                        query("alerts.failed" if error else "alerts.sent"), {"id": row["alert_id"], "error": error}
+                    )
+                if error:
+                    return Drained(sent, error)
+                sent += 1
+    finally:
+        lease.give_back()
+    return Drained(sent)
+
+
+def _next(url: str) -> Row | None:
+    with transaction(url, application="daybook alerts") as connection:
+        row = connection.execute(query("alerts.next")).fetchone()
+    return row if row is not None and row["is_due"] else None
+
+
+def text_of(row: Row) -> str:
+    """Return a message as it is sent: its text, how late it is, and its key."""
+    late: datetime = row["created_at"]
+    delayed = f" (delayed: known since {late:%Y-%m-%d %H:%M} UTC)" if row["age_seconds"] > LATE_SECONDS else ""
+    return f"[{row['severity']}] {row['text']}{delayed}\n`{row['alert_key']}`"
+
+
+def _send(row: Row, connection_id: str) -> str | None:
+    """Send one message; return the error where Slack did not take it."""
+    # Imported here: the provider and Airflow behind it take seconds to load.
+    from airflow.providers.slack.hooks.slack_webhook import SlackWebhookHook
+    from slack_sdk.http_retry.builtin_handlers import RateLimitErrorRetryHandler
+
+    try:
+        hook = SlackWebhookHook(
+            slack_webhook_conn_id=connection_id,
+            retry_handlers=[RateLimitErrorRetryHandler(max_retry_count=RATE_LIMIT_RETRIES)],
+            timeout=15,
+        )
+        hook.send(text=text_of(row), blocks=row["blocks"])
+    except Exception as error:
+        # Whatever keeps a message from Slack is the outbox's business, never the sender's end.
+        return f"{type(error).__name__}: {error}"[:500]
+    return None
