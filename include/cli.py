@@ -202,9 +202,8 @@ def _quarantine(options: argparse.Namespace) -> int:
     url = _url()
     if options.action == "list":
         for row in quarantine.entries(url, options.stream, options.state):
-            print(
-                f"{row['quarantine_id']:>6}  {row['stream']}  {row['unit']}  {row['position'] or 'unit'}: {row['reason']}"
-            )
+            place = f"{row['stream']}  {row['unit']}  {row['position'] or 'unit'}"
+            print(f"{row['quarantine_id']:>6}  {place}: {row['reason']}")
         return 0
     if options.action == "drop":
         row = quarantine.drop(url, options.id, options.who, options.why)
