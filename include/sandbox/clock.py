@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta
 
 import psycopg
@@ -60,24 +61,48 @@ class DatabaseClock:
 
 
 class SandboxClock:
-    """A clock that always has an answer: the given one's, or its last word plus the time since then."""
+    """A clock that always has an answer: the given one's, or its last word plus the time since then.
+
+    A remote clock is asked in threads that do not keep the process alive: a database that was stopped in the
+    middle of an answer delays one request, not the sandbox and not its end.
+    """
 
     def __init__(self, read: Clock, *, remote: bool = False) -> None:
         self._read = read
         self._remote = remote
         self._offset = timedelta(0)
+        self._unanswered: Future[datetime] | None = None
         self.trouble: str | None = None
 
     async def now(self) -> datetime:
         """The simulated instant, in UTC."""
         if not self._remote:
             return self._read().astimezone(UTC)
-        try:
-            instant = await asyncio.wait_for(asyncio.to_thread(self._read), PATIENCE_SECONDS)
-        except (TimeoutError, psycopg.Error) as failure:
-            reason = type(failure).__name__
-            self.trouble = f"the warehouse does not tell the time ({reason}); going on from its last word"
+        if self._unanswered is not None and not self._unanswered.done():
             return real_clock() + self._offset
+        question: Future[datetime] = Future()
+        threading.Thread(target=self._ask, args=(question,), name="sandbox clock", daemon=True).start()
+        waiting = asyncio.wrap_future(question)
+        # An answer that comes too late is looked at all the same, so that nobody complains of a lost error.
+        waiting.add_done_callback(lambda late: late.cancelled() or late.exception())
+        await asyncio.wait([waiting], timeout=PATIENCE_SECONDS)
+        if not waiting.done():
+            self._unanswered = question
+            return self._without("it does not answer")
+        try:
+            instant = waiting.result()
+        except psycopg.Error as failure:
+            return self._without(type(failure).__name__)
         self.trouble = None
         self._offset = instant - real_clock()
         return instant
+
+    def _ask(self, question: Future[datetime]) -> None:
+        try:
+            question.set_result(self._read())
+        except Exception as failure:
+            question.set_exception(failure)
+
+    def _without(self, reason: str) -> datetime:
+        self.trouble = f"the warehouse does not tell the time ({reason}); going on from its last word"
+        return real_clock() + self._offset

@@ -49,13 +49,27 @@ def wire_of(scope: MutableMapping[str, Any]) -> asyncio.Transport | None:
 
 
 class _Server(uvicorn.Server):
+    """uvicorn's server, which says when it has started and waits to be told to end instead of looking."""
+
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.decided = threading.Event()
+        self._over = asyncio.Event()
+        self._home: asyncio.AbstractEventLoop | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        self._home = asyncio.get_running_loop()
         self.decided.set()
+
+    async def main_loop(self) -> None:
+        await self._over.wait()
+
+    def end(self) -> None:
+        """Tell the server, from another thread, to end."""
+        self.should_exit = True
+        if self._home is not None and not self._home.is_closed():
+            self._home.call_soon_threadsafe(self._over.set)
 
 
 @dataclass(frozen=True)
@@ -136,5 +150,5 @@ def _running(app: App, listeners: list[socket.socket]) -> Iterator[Running]:
         urls = tuple(f"http://{LOOPBACK}:{listener.getsockname()[1]}" for listener in listeners)
         yield Running(urls[0], urls, thread)
     finally:
-        server.should_exit = True
+        server.end()
         thread.join(timeout=10)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from datetime import UTC, datetime, timedelta
 
 import psycopg
@@ -33,6 +34,30 @@ def test_without_its_warehouse_the_time_goes_on_from_its_last_word() -> None:
     assert clock.trouble is None
     assert timedelta(0) <= asyncio.run(clock.now()) - AT < timedelta(minutes=1)
     assert clock.trouble is not None
+
+
+def test_a_warehouse_that_stopped_in_the_middle_delays_one_question_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("include.sandbox.clock.PATIENCE_SECONDS", 0.05)
+    goes_on = threading.Event()
+    asked: list[int] = []
+
+    def read() -> datetime:
+        asked.append(1)
+        goes_on.wait()
+        return AT
+
+    async def story() -> None:
+        clock = SandboxClock(read, remote=True)
+        await clock.now()
+        assert clock.trouble is not None
+        await clock.now()
+        assert len(asked) == 1
+        goes_on.set()
+        while clock.trouble is not None:
+            told = await clock.now()
+        assert told == AT
+
+    asyncio.run(story())
 
 
 def test_a_warehouse_that_cannot_be_reached_is_an_error_of_the_driver() -> None:

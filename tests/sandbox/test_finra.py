@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
-from tests.fixtures_sandbox import NEW_YORK, MovableClock, RunningSandbox, Start
+from include.sandbox.exchange import Answer, Call, SwitchError, World
+from include.sandbox.finra import Finra
+from tests.fixtures_sandbox import NEW_YORK, TUESDAY_EVENING, MovableClock, RunningSandbox, Start
 
 DAILY = "/cdn.finra.org/equity/regsho/daily"
 
@@ -16,6 +20,17 @@ def path(day: str, prefix: str = "CNMS") -> str:
 
 def at(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=NEW_YORK)
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Finra:
+    """The stand-in itself, asked without a server."""
+    return Finra(World(tmp_path, companies=20))
+
+
+def asked(shelf: Finra, day: str, prefix: str) -> Answer:
+    plain = path(day, prefix).removeprefix("/cdn.finra.org")
+    return shelf.answer(Call("GET", "cdn.finra.org", plain, "", {}, b"", TUESDAY_EVENING))
 
 
 @pytest.fixture
@@ -56,20 +71,20 @@ def test_a_file_appears_between_1717_and_1718_in_new_york(finra: RunningSandbox,
         ("20260231", "CNMS"),  # no day at all
     ],
 )
-def test_what_is_not_there_is_refused_like_everything_else(finra: RunningSandbox, day: str, prefix: str) -> None:
-    answer = finra.get(path(day, prefix))
-    assert answer.status_code == 403
-    assert answer.headers["content-type"] == "application/xml"
-    assert "<Code>AccessDenied</Code>" in answer.text
-    assert "etag" not in answer.headers
+def test_what_is_not_there_is_refused_like_everything_else(shelf: Finra, day: str, prefix: str) -> None:
+    answer = asked(shelf, day, prefix)
+    assert answer.status == 403
+    assert answer.header("Content-Type") == "application/xml"
+    assert b"<Code>AccessDenied</Code>" in answer.body
+    assert answer.header("ETag") is None
 
 
 @pytest.mark.parametrize(
     ("day", "prefix"),
     [("20180801", "CNMS"), ("20180910", "FNQC"), ("20091102", "FNSQ"), ("20091102", "FORF"), ("20251128", "CNMS")],
 )
-def test_history_begins_on_each_facilitys_first_day(finra: RunningSandbox, day: str, prefix: str) -> None:
-    assert finra.get(path(day, prefix)).status_code == 200
+def test_history_begins_on_each_facilitys_first_day(shelf: Finra, day: str, prefix: str) -> None:
+    assert asked(shelf, day, prefix).status == 200
 
 
 def test_a_held_file_is_answered_304_by_tag_and_by_date(finra: RunningSandbox) -> None:
@@ -159,14 +174,21 @@ def test_a_damaged_file_is_sent_whole_with_validators_of_its_own(finra: RunningS
         ({"switch": "damage", "day": "2026-09-15", "how": "badly"}, "trailer_off"),
     ],
 )
-def test_a_switch_that_cannot_be_read_is_refused_in_words(
-    finra: RunningSandbox, order: dict[str, Any], word: str
-) -> None:
-    import httpx
+def test_a_switch_that_cannot_be_read_is_refused_in_words(shelf: Finra, order: dict[str, Any], word: str) -> None:
+    with pytest.raises(SwitchError, match=word):
+        shelf.switch(order)
+    assert shelf.view() == Finra(World(Path())).view()
 
-    answer = httpx.post(f"{finra.url}/_sandbox/switches", json={"upstream": "finra", **order})
-    assert answer.status_code == 400
-    assert word in answer.json()["error"]
+
+def test_a_refused_switch_is_answered_400_with_its_sentence(finra: RunningSandbox) -> None:
+    for order, word in (
+        ({"upstream": "finra", "switch": "x"}, "no switch"),
+        ({"upstream": "x"}, "one of"),
+        ([], "one of"),
+    ):
+        answer = httpx.post(f"{finra.url}/_sandbox/switches", json=order)
+        assert answer.status_code == 400
+        assert word in answer.json()["error"]
 
 
 def test_two_sandboxes_of_one_seed_publish_the_same(sandbox: Start) -> None:

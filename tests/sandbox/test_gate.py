@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
+from include.sandbox.exchange import SwitchError
+from include.sandbox.faults import parse
 from tests.fixtures_sandbox import RunningSandbox, Start
 
 FILE = "/cdn.finra.org/equity/regsho/daily/CNMSshvol20260915.txt"
@@ -106,10 +108,16 @@ def test_pages_empty_bodies_and_drifted_schemas_come_in_place_of_data(running: R
         ("503", "JSON object"),
     ],
 )
-def test_a_fault_that_cannot_be_read_is_refused_in_words(running: RunningSandbox, rule: object, word: str) -> None:
-    answer = httpx.post(f"{running.url}/_sandbox/faults", json=rule)
-    assert answer.status_code == 400
-    assert word in answer.json()["error"]
+def test_a_fault_that_cannot_be_read_is_refused_in_words(rule: object, word: str) -> None:
+    with pytest.raises(SwitchError, match=word):
+        parse(rule)
+
+
+def test_of_a_list_of_faults_none_is_set_when_one_cannot_be_read(running: RunningSandbox) -> None:
+    for rules in ([{"status": 503}, {"stauts": 503}], "503", {"match": {"hots": "x"}, "status": 1}):
+        answer = httpx.post(f"{running.url}/_sandbox/faults", json=rules)
+        assert answer.status_code == 400
+    assert httpx.post(f"{running.url}/_sandbox/faults", content=b"not json").status_code == 400
     assert running.control("GET", "faults") == {"faults": []}
 
 
