@@ -71,13 +71,13 @@ ROOMS: dict[str, Room] = {
         ),
         Room(
             "cli",
-            ("registry", "engine", "outputs", "analysis", "contract", *LEAVES),
-            "the same engine without Airflow",
+            ("registry", "engine", "outputs", "analysis", "contract", "ops.watch", *LEAVES),
+            "the same engine, and the watcher, without Airflow",
         ),
         Room(
             "local",
-            ("registry", "engine.db", *LEAVES),
-            "the sandbox and Airflow are processes that it starts",
+            ("registry", "engine.db", "engine.migrations", *LEAVES),
+            "it makes the databases ready; the sandbox and Airflow are processes that it starts",
         ),
         Room(
             "sandbox",

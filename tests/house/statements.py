@@ -56,13 +56,15 @@ _STATEMENT = re.compile(
 )
 _RUNS_TEXT = ("execute", "executemany", "exec_driver_sql", "SQL")
 """Calls whose first argument is a statement, or a part of one, whatever it looks like."""
+_GLUE = re.compile(r"\b(?:and|or|excluded)\b")
+"""What may stand between composed identifiers all the same: a list needs something between its members."""
 
 
 def sql_text(path: str, text: str) -> list[Finding]:
     """Texts that are SQL statements, in any string but a docstring."""
     found = []
     for line, value, runs in _texts(ast.parse(text)):
-        if _STATEMENT.search(value) or (runs and re.search(r"[A-Za-z]{2}", value.replace(HOLE, ""))):
+        if _STATEMENT.search(value) or (runs and re.search(r"[A-Za-z]{2}", _GLUE.sub("", value))):
             shown = " ".join(value.replace(HOLE, "…").split())[:60]
             found.append(
                 Finding(

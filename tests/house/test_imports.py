@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import subprocess
 import sys
 from pathlib import PurePosixPath
 
@@ -53,3 +54,12 @@ def test_the_table_has_no_way_round():
 def test_include_has_no_folder_outside_the_table():
     found = {PurePosixPath(path).parts[1].removesuffix(".py") for path in tree.files() if path.startswith("include/")}
     assert found - {"__init__"} <= set(rooms.ROOMS)
+
+
+@pytest.mark.parametrize("module", ["include.cli", "include.local.__main__", "include.registry", "include.sandbox"])
+def test_a_process_without_airflow_loads_none_of_it(module):
+    """Neither directly nor through anything that it imports; nor what makes a short command slow."""
+    slow = ("airflow", "pandas", "pyarrow", "huggingface_hub", "openai")
+    program = f"import sys, {module}; print(*({set(slow)!r} & set(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", program], cwd=tree.ROOT, capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == []

@@ -62,6 +62,7 @@ def broken(path: str, text: str) -> set[str]:
         ("include/cli.py", "from include.operators import stream"),
         ("include/local/supervisor.py", "from include.sandbox import app"),
         ("include/local/supervisor.py", "from include.engine import lease"),
+        ("include/cli.py", "from include.ops import api"),
         ("include/local/supervisor.py", "from include import engine"),
         ("include/sandbox/finra.py", "from include.sources.finra import tables"),
         ("include/sandbox/finra.py", "from include.registry import SOURCES"),
@@ -113,6 +114,9 @@ def test_an_import_the_wrong_way_is_found(path, text):
             "from airflow.sdk import BaseOperator\nfrom include.outputs import parquet",
         ),
         ("include/contract.py", "from datetime import date\nimport enum"),
+        ("include/cli.py", "from include.ops.watch import watch"),
+        ("include/ops/api.py", "from airflow.api_fastapi.core_api.security import get_user"),
+        ("include/local/database.py", "from include.engine.migrations import migrate"),
     ],
 )
 def test_an_import_the_right_way_is_no_finding(path, text):
@@ -236,6 +240,7 @@ def test_sql_in_a_string_is_found(text):
         "T = 'with what is left as an example'",
         "def f(c, q):\n    c.execute(q('engine.claim'), {'slot': 1})",
         "def f(sql):\n    return sql.SQL(', ').join([])",
+        "def f(sql):\n    return sql.SQL(' and ').join([sql.SQL('{} = excluded.{}')])",
     ],
 )
 def test_prose_and_docstrings_are_no_sql(text):
