@@ -6,13 +6,13 @@ everything is read from rows; times are ISO 8601 with their offset. Never: nothi
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from functools import cache
-from typing import Any
 
 from airflow.api_fastapi.core_api.security import get_user
 from fastapi import Depends, FastAPI
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
 
 from include.engine.db import query, transaction
 
@@ -20,14 +20,16 @@ PREFIX = "/daybook"
 
 
 class StreamState(BaseModel):
-    """The newest window of a stream, and what waits."""
+    """The newest window of a stream, and what waits; names are camelCase outside."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
     stream: str
-    cycleStatus: str | None
-    windowStart: datetime | None
-    sessionDate: str | None
-    failureReason: str | None
-    checkpoint: str | None
+    cycle_status: str | None
+    window_start: datetime | None
+    session_date: date | None
+    failure_reason: str | None
+    checkpoint: date | None
     pending: int
     quarantined: int
 
@@ -47,22 +49,9 @@ def create_app() -> FastAPI:
         """Return every stream with its newest window."""
         with transaction(_warehouse(), application="daybook api", statement_timeout=10) as connection:
             rows = connection.execute(query("status.streams")).fetchall()
-        return [_state(row) for row in rows]
+        return [StreamState(**row) for row in rows]
 
     return app
-
-
-def _state(row: dict[str, Any]) -> StreamState:
-    return StreamState(
-        stream=row["stream"],
-        cycleStatus=row["cycle_status"],
-        windowStart=row["window_start"],
-        sessionDate=str(row["session_date"]) if row["session_date"] else None,
-        failureReason=row["failure_reason"],
-        checkpoint=str(row["checkpoint"]) if row["checkpoint"] else None,
-        pending=row["pending"],
-        quarantined=row["quarantined"],
-    )
 
 
 def _warehouse() -> str:
