@@ -39,9 +39,8 @@ def drain(url: str, owner: str, connection_id: str = "slack") -> Drained:
                 lease.check()
                 error = _send(row, connection_id)
                 with lease.writing() as connection:
-                    connection.execute(
-                        query("alerts.failed" if error else "alerts.sent"), {"id": row["alert_id"], "error": error}
-                    )
+                    outcome = query("alerts.failed") if error else query("alerts.sent")
+                    connection.execute(outcome, {"id": row["alert_id"], "error": error})
                 if error:
                     return Drained(sent, error)
                 sent += 1
