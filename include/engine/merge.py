@@ -28,6 +28,7 @@ class Counts:
     changed: int = 0
     withdrawn: int = 0
     quarantined: int = 0
+    unchanged: int = 0
 
     def __add__(self, other: Counts) -> Counts:
         """Add up, figure by figure."""
@@ -63,6 +64,7 @@ def rebuild(connection: Connection, stream: Stream, table: Table, cycle_id: int,
     run = _runner(connection, "history", parts, values)
     run("chain")
     partitions = run("partitions")["partitions"]
+    unchanged = run("count_unchanged")["unchanged"]
     run("end_by_parser")
     run("drop_history")
     run("add_history")
@@ -70,7 +72,7 @@ def rebuild(connection: Connection, stream: Stream, table: Table, cycle_id: int,
     merged = run("merge")
     run("drop_chain")
     _mark_stale(connection, table, partitions or [])
-    return Counts(new=merged["new"], changed=merged["changed"], withdrawn=withdrawn["withdrawn"])
+    return Counts(new=merged["new"], changed=merged["changed"], withdrawn=withdrawn["withdrawn"], unchanged=unchanged)
 
 
 def _runner(connection: Connection, file: str, parts: Mapping[str, sql.Composable], values: Mapping[str, Any]) -> Any:

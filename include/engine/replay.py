@@ -91,8 +91,8 @@ def _done(lease: Lease, stream: Stream, counts: Counts, units: int, refused: dic
         return Settlement(CycleStatus.SUCCESS, {} if units else {"success_reason": "nothing_due"})
 
     applying.apply(lease, stream, (), (), finish)
-    unchanged = max(counts.read - counts.new - counts.changed, 0)
-    words = f"REPLAYED – {where(lease.cycle.row)}: {units} units, {describe_counts(counts)}, {unchanged:,} unchanged"
+
+    words = f"REPLAYED – {where(lease.cycle.row)}: {units} units, {describe_counts(counts)}"
     if refused:
         unit, reason = next(iter(refused.items()))
         words = f"PARTIAL – {words}; {len(refused)} units stay in quarantine (first {unit}: {reason[:200]})"

@@ -63,6 +63,7 @@ def describe_counts(counts: Counts) -> str:
         (counts.changed, "changed"),
         (counts.withdrawn, "withdrawn"),
         (counts.quarantined, "to quarantine"),
+        (counts.unchanged, "unchanged"),
     ):
         if value:
             parts.append(f"{value:,} {word}")

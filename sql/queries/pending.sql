@@ -26,8 +26,3 @@ on conflict (stream, key) do update
                                + collect.pending_gap(excluded.why, case when p.why = excluded.why then p.attempts + 1 else 1 end)) end,
        last_error = excluded.last_error, cycle_id = excluded.cycle_id, updated_at = excluded.updated_at
 returning attempts, created_at, given_up_at is not null as given_up;
-
--- name: count_open
--- How many keys of a stream are pending, by why.
-select why, count(*) as keys, min(session_date) as oldest from collect.pending
- where stream = %(stream)s and given_up_at is null group by why order by why;

@@ -2,14 +2,6 @@
 -- One writer at a time per table (or part of it); released with the transaction.
 select pg_advisory_xact_lock(hashtextextended(%(name)s, 9010));
 
--- name: newer_applied
--- Units of which a newer asking was applied already: they are rebuilt from all their askings.
-select distinct u.unit from {units} u
- where exists (select 1 from collect.fetches f
-                where f.stream = %(stream)s and f.unit = u.unit and f.applied_at is not null
-                  and f.answer_class in ('data', 'empty') and f.sent_at > u.sent_at)
-    or (select count(*) from {units} o where o.unit = u.unit) > 1;
-
 -- name: end_changed
 -- Values that are about to be replaced go to the history, until when and why.
 insert into {history} ({columns}, unit, fetch_id, sent_at, parser_version, cycle_id, attempt, extra, ended_at, reason)
