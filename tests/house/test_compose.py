@@ -34,7 +34,8 @@ def names_of_airflow() -> set[str]:
     templates = Path(next(iter(spec.submodule_search_locations))) / "config_templates"
     described = yaml.safe_load((templates / "config.yml").read_text(encoding="utf-8"))
     names = {(section, option) for section, one in described.items() for option in one["options"]}
-    names.add(("celery", "result_backend"))  # the Celery provider's; it is in the image and not in .venv
+    # The Celery provider's own: it is in the image and not in .venv.
+    names |= {("celery", "result_backend"), ("celery_broker_transport_options", "visibility_timeout")}
     section = ""
     for line in (templates / "provider_config_fallback_defaults.cfg").read_text(encoding="utf-8").splitlines():
         if header := re.match(r"\[(\w+)\]", line):
