@@ -7,6 +7,7 @@ and exit code 1. Never: a traceback is shown for something that the operator can
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from pathlib import Path
@@ -78,13 +79,17 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
 
 def _say(begin: float) -> stack.Say:
     def say(text: str) -> None:
-        print(f"[{time.monotonic() - begin:4.0f} s] {text}", flush=True)
+        _plain(f"[{time.monotonic() - begin:4.0f} s] {text}")
 
     return say
 
 
 def _plain(text: str) -> None:
-    print(text, flush=True)
+    try:
+        print(text, flush=True)
+    except OSError:
+        # The terminal is gone. What is being stopped must be stopped all the same, without a listener.
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (as long as the process)
 
 
 def _check_recordings(directory: Path) -> None:
@@ -103,8 +108,10 @@ def _up(chosen: argparse.Namespace) -> int:
         return detach.up(options, say)
 
     def ready(up: stack.Stack) -> None:
-        for line in stack.greeting(up.state, up.addresses.api, login=not chosen.background):
-            _plain(line)
+        # In the background the one who waits at the terminal greets: a login belongs in no log.
+        if not chosen.background:
+            for line in stack.greeting(up.state, up.addresses.api):
+                _plain(line)
 
     return stack.up(options, say, ready)
 
@@ -112,6 +119,8 @@ def _up(chosen: argparse.Namespace) -> int:
 def main(arguments: list[str]) -> int:
     """Run one verb and return the exit code."""
     chosen, rest = parse(arguments)
+    # Whatever is written from here on is for its owner alone.
+    os.umask(0o077)
     state = settings.load().state
     match chosen.verb:
         case "up":
@@ -140,6 +149,9 @@ if __name__ == "__main__":
         sys.exit(main(sys.argv[1:]))
     except (LocalFailure, settings.SettingError) as failure:
         print(f"run: {failure}", file=sys.stderr)
+        sys.exit(1)
+    except OSError as error:
+        print(f"run: the system refused something: {error}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -188,15 +188,16 @@ def _run(command: list[str], what: str, total: int = 0) -> None:
 
     before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     words: list[str] = []
-    count, told = 0, time.monotonic()
+    count, told, fetching = 0, time.monotonic(), total > 0
     assert process.stdout is not None
     try:
         for line in process.stdout:
             words = [*words[-40:], line.rstrip()]
             count += line.startswith("Collecting ")
             if line.startswith("Installing collected packages"):
+                fetching = False
                 say(f"installing {total} packages")
-            elif total and time.monotonic() - told > 10:
+            elif fetching and time.monotonic() - told > 10:
                 told = time.monotonic()
                 say(f"fetching packages: {count} of about {total}")
         code = process.wait()

@@ -69,5 +69,5 @@ def run(arguments: Sequence[str]) -> int:
                 process.kill()
                 process.wait()
         if session is not None:
-            processes.end_sessions([session], patience=5)
+            processes.end_sessions({session: 5.0})
         return 130 if passed_on else process.returncode

@@ -19,7 +19,7 @@ from include.local.failure import LocalFailure
 from include.local.rest import Airflow
 from include.local.state import Record, State
 
-GOOD, BAD = "ok  ", "BAD "
+GOOD, NOTE, BAD = "ok    ", "note  ", "WRONG "
 
 
 def doctor(say: Callable[[str], None]) -> int:
@@ -98,12 +98,12 @@ def _connections(say: Callable[[str], None]) -> Iterator[str]:
     own = connections.read(file)
     if connections.open_to_others(file):
         yield f"{file} can be read by others; chmod 600 it"
-    values = environment.base(False, own)
+    values = environment.base(demo=False, own=own)
     for source in registry.SOURCES:
         name = environment.connection_variable(source.connection)
         text = values.get(name)
         if text is None:
-            say(f"{GOOD}{source.name} has no connection ({name}), so it stays paused unless there is one in the UI")
+            say(f"{NOTE}{source.name} stays paused: neither {file.name} nor the shell sets {name}")
         elif text.lstrip().startswith("{"):
             try:
                 json.loads(text)
@@ -115,12 +115,12 @@ def _stacks(say: Callable[[str], None]) -> Iterator[str]:
     for state in status.stacks(settings.load().state):
         record = state.record()
         for line in status.describe(state, record):
-            say(f"    {line}")
+            say(f"      {line}")
         if record is not None and status.supervised(record) and record.phase == "ready":
-            yield from _health(state, record)
+            yield from _health(state, record, say)
 
 
-def _health(state: State, record: Record) -> Iterator[str]:
+def _health(state: State, record: Record, say: Callable[[str], None]) -> Iterator[str]:
     values = attach.environment_of(state, record)
     airflow = Airflow(attach.addresses(state, record).api, "admin", keys.passwords(state.directory)["admin"])
     try:
@@ -137,6 +137,6 @@ def _health(state: State, record: Record) -> Iterator[str]:
         there = provision.connected(airflow, values, wanted)
         for source in registry.SOURCES:
             if source.connection not in there:
-                yield f"{source.name} stays paused: it has no connection; see config/connections.example.env"
+                say(f"{NOTE}{source.name} has no connection; see config/connections.example.env")
     finally:
         airflow.close()

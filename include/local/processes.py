@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -131,35 +131,40 @@ def end_idle(who: Mark) -> None:
 
 
 def end_sessions(
-    who: Iterable[Mark], patience: float, nudge: float = 5.0, hurry: Callable[[], bool] = lambda: False
+    patience: Mapping[Mark, float], nudge: float = 5.0, hurry: Callable[[], bool] = lambda: False
 ) -> list[Mark]:
     """End these sessions whole; returns those in which something had to be killed.
 
-    TERM goes to the leaders; after `nudge` seconds (where the leader is gone: at once) also to everything
-    else in their sessions, which is how a task at work learns that it should give its lease back. After
-    `patience` seconds in all, when `hurry` says so, or as soon as nobody leads or works, what remains is
-    killed: it is a worker or log server that ignores TERM.
+    TERM goes to the leaders; after `nudge` seconds (where the leader is gone: at once) to the others in their
+    sessions, which is how a task at work learns that it should give its lease back. What remains is killed as
+    soon as nobody leads or works there, when that session's patience (seconds) is over, or when `hurry` says so:
+    it is a worker or log server that ignores TERM.
     """
-    sessions = list(who)
     begin = time.monotonic()
-    led = [one for one in sessions if alive(one)]
+    led = [one for one in patience if alive(one)]
     send((one.pid for one in led), signal.SIGTERM)
-    send((pid for one in sessions if one not in led for pid in members(one)), signal.SIGTERM)
-    nudged = False
-    while any(alive(one) or at_work(one) for one in sessions):
+    send((pid for one in patience if one not in led for pid in members(one)), signal.SIGTERM)
+    left, nudged, killed = list(patience), False, []
+    while left:
         spent = time.monotonic() - begin
-        if spent > patience or hurry():
-            break
+        for one in list(left):
+            if spent <= patience[one] and not hurry() and (alive(one) or at_work(one)):
+                continue
+            left.remove(one)
+            if members(one):
+                killed.append(one)
+                _kill(one)
         if spent > nudge and not nudged:
             nudged = True
-            send((pid for one in led for pid in members(one)), signal.SIGTERM)
-        time.sleep(0.1)
-    killed = [one for one in sessions if members(one)]
-    end = time.monotonic() + 10
-    while time.monotonic() < end:
-        left = [pid for one in killed for pid in members(one)]
-        if not left:
-            break
-        send(left, signal.SIGKILL)
-        time.sleep(0.05)
+            send((pid for one in left for pid in members(one) if pid != one.pid), signal.SIGTERM)
+        if left:
+            time.sleep(0.1)
     return killed
+
+
+def _kill(who: Mark) -> None:
+    """Kill a session, again while members start others, for at most ten seconds."""
+    end = time.monotonic() + 10
+    while time.monotonic() < end and (left := members(who)):
+        send(left, signal.SIGKILL)
+        time.sleep(0.02)

@@ -76,7 +76,7 @@ class Stack:
         self._end_leftovers(before)
         self._warn_of_open_file()
         me = processes.mark(os.getpid(), settings.ROOT)
-        first = Record(self.state.mode, "starting", me, ports=before.ports if before else {}, started_at=_now())
+        first = Record(self.state.mode, "starting", me, started_at=_now())
         self._supervisor = Supervisor(self.state, first, self._interrupts, self._say)
         self._supervisor.note()
         self._start_database()
@@ -85,6 +85,11 @@ class Stack:
         self._wait_ready()
         self._provision()
         self._supervisor.note(phase="ready")
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything may have been started; not so where another stack was in the way."""
+        return self._supervisor is not None
 
     @property
     def supervisor(self) -> Supervisor:
@@ -98,21 +103,16 @@ class Stack:
             self._say(f"{file} can be read by others on this machine; `chmod 600` it, as it holds your keys")
 
     def _end_leftovers(self, before: Record | None) -> None:
-        if before is not None and before.sessions():
-            count = end_leftovers(self.state, before)
-            if count:
-                self._say(f"an earlier supervisor vanished; {count} processes that it left behind were ended")
+        count = sum(len(processes.members(mark)) for mark in before.sessions()) if before else 0
+        if before is not None and count:
+            self._say(f"an earlier supervisor vanished; ending the {count} processes that it left behind")
+            end_leftovers(self.state, before)
         Cluster(self.state.postgres).stop()
 
     def _port(self, name: str, preferred: int) -> int:
-        """The port of last time if it is free, else the usual one, else another, and then says so."""
-        last = self.supervisor.record.ports.get(name)
-        taken = set(self.supervisor.record.ports.values()) - {last}
-        if last is not None and last != preferred and ports.is_free(last):
-            chosen = last
-        else:
-            chosen = ports.choose(preferred, avoid=taken)
-        if chosen not in (preferred, last):
+        """The usual port if it is free, else another, and then says so."""
+        chosen = ports.choose(preferred, avoid=self.supervisor.record.ports.values())
+        if chosen != preferred:
             self._say(f"port {preferred} is taken; {name} listens on {chosen} instead")
         self.supervisor.note(ports={**self.supervisor.record.ports, name: chosen})
         return chosen
@@ -120,8 +120,7 @@ class Stack:
     def _start_database(self) -> None:
         self._say("PostgreSQL starts")
         given = self._settings.database_url or self._own.get("DATABASE_URL")
-        preferred = self.supervisor.record.ports.get("postgres", POSTGRES_PORT)
-        found = database.start(self.state, given, preferred, self._say)
+        found = database.start(self.state, given, POSTGRES_PORT, self._say)
         self._cluster = found.cluster
         if found.cluster is not None:
             known = self.supervisor.record.ports
@@ -219,8 +218,7 @@ class Stack:
             if self._supervisor is not None:
                 self._supervisor.stop()
         finally:
-            if self._cluster is not None:
-                self._cluster.stop()
+            (self._cluster or Cluster(self.state.postgres)).stop()
             if hasattr(self, "airflow"):
                 self.airflow.close()
             self.state.unlock()
@@ -251,13 +249,12 @@ def healthy(health: Mapping[str, Mapping[str, str | None]] | None, since: dateti
     return True
 
 
-def greeting(state: State, api: str, *, login: bool = True, detached: bool = False) -> list[str]:
-    """What to tell when a stack is ready: its page and, only at a terminal, the logins."""
+def greeting(state: State, api: str, detached: bool = False) -> list[str]:
+    """What to tell at the terminal when a stack is ready: its page, the logins, how to stop it."""
     title = "The demo" if state.mode == "demo" else "Daybook"
     lines = [f"{title} is up:  {api}"]
-    if login:
-        known = keys.passwords(state.directory)
-        lines.append(f"  login  admin / {known['admin']}    (to look only: viewer / {known['viewer']})")
+    known = keys.passwords(state.directory)
+    lines.append(f"  login  admin / {known['admin']}    (to look only: viewer / {known['viewer']})")
     lines.append(f"  logs   {state.logs}")
     lines.append(f"  stop   {'' if detached else 'Ctrl-C, or '}./run down")
     return lines
@@ -274,32 +271,34 @@ def _runs_already(state: State) -> str:
     )
 
 
-def up(options: Options, say: Say, login: Callable[[Stack], None]) -> int:
+def up(options: Options, say: Say, ready: Callable[[Stack], None]) -> int:
     """Bring a stack up and keep it up until Ctrl-C or TERM.
 
     Args:
         options: what is asked for.
         say: where progress goes.
-        login: called once, when everything is ready.
+        ready: called once, when everything is.
 
     Returns:
-        0 when it was stopped by the operator, 1 when it could not be started or kept up.
+        0 when it was up and then stopped by the operator, 130 when stopped before, 1 when it could not be started
+        or kept up.
     """
     with Interrupts() as interrupts:
         stack = Stack(options, interrupts, say)
+        code = 1
         try:
             stack.start()
-            login(stack)
+            ready(stack)
             stack.watch()
             code = 0
         except Stopped:
-            code = 1
+            code = 130
         except LocalFailure as failure:
             say(str(failure))
-            code = 1
         finally:
-            if interrupts.asked:
-                say("stopping (again Ctrl-C: at once)")
-            stack.stop()
-        say("stopped; nothing is left running")
+            if stack.begun:
+                if interrupts.asked:
+                    say("stopping (Ctrl-C again: at once)")
+                stack.stop()
+                say("stopped; nothing is left running")
     return code

@@ -24,18 +24,8 @@ FORMAT = 1
 # What ./run, the engine and Airflow put into a state directory; anything else means that it is somebody's
 # own.
 OWN_NAMES = frozenset(
-    {
-        "daybook.json",
-        "state.json",
-        "secrets.json",
-        "passwords.json",
-        "lock",
-        "postgres",
-        "raw",
-        "outbox",
-        "logs",
-    }
-    | {"demo", "sandbox", "hub", "state.json.broken"}
+    {"daybook.json", "state.json", "secrets.json", "passwords.json", "airflow.json", "lock"}
+    | {"postgres", "raw", "outbox", "logs", "sandbox", "hub", "demo"}
 )
 
 

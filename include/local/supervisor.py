@@ -19,11 +19,15 @@ from pathlib import Path
 from include.local import processes
 from include.local.failure import LocalFailure
 from include.local.interrupts import Interrupts
+from include.local.processes import Mark
 from include.local.state import Record, State
 
 # The api-server, the sandbox and the database are needed by the others for ending in good order.
 SERVE_THE_REST = frozenset({"api-server", "sandbox"})
-PATIENCE = 25.0
+# How long each is given to end by itself, in seconds. The scheduler waits for the tasks at work; the triggerer
+# takes ten seconds and more over nothing, and what it watched is watched again after the next start.
+PATIENCE = 15.0
+PATIENCE_OF = {"scheduler": 25.0, "triggerer": 3.0}
 LOG_LIMIT = 50_000_000
 DEATHS_ALLOWED = 3
 DEATHS_WITHIN = 600.0
@@ -210,25 +214,31 @@ class Supervisor:
 
     # --- ending
 
-    def _end(self, names: list[str]) -> None:
-        marks = {name: self.record.children[name] for name in names if name in self.record.children}
-        killed = processes.end_sessions(marks.values(), PATIENCE, hurry=lambda: self._interrupts.asked > 1)
-        for name in names:
-            if name in self._running:
-                self._running.pop(name)[1].poll()
-            if marks.get(name) in killed:
-                self._say(f"{name} left processes that ignored the request to end; they were killed")
-
     def stop(self) -> None:
         """End everything that was started: first those that need the others, then those.
 
         Raises:
             LocalFailure: everything was ended, but the record of it cannot be written.
         """
-        processes.end_sessions(self.record.orphans, PATIENCE)
-        self._end([name for name in self.record.children if name not in SERVE_THE_REST])
-        self._end([name for name in self.record.children if name in SERVE_THE_REST])
+        try:
+            self.note(phase="stopping")
+        except LocalFailure as failure:
+            self._say(str(failure))
+        serving = [name for name in self.record.children if name in SERVE_THE_REST]
+        self._end([name for name in self.record.children if name not in SERVE_THE_REST], self.record.orphans)
+        self._end(serving)
         self.note(phase="stopped", supervisor=None, children={}, orphans=())
+
+    def _end(self, names: list[str], orphans: tuple[Mark, ...] = ()) -> None:
+        marks = {name: self.record.children[name] for name in names if name in self.record.children}
+        patience = {mark: PATIENCE_OF.get(name, PATIENCE) for name, mark in marks.items()}
+        patience.update(dict.fromkeys(orphans, PATIENCE))
+        killed = processes.end_sessions(patience, hurry=lambda: self._interrupts.asked > 1)
+        for name in names:
+            if name in self._running:
+                self._running.pop(name)[1].poll()
+            if marks.get(name) in killed and name not in PATIENCE_OF:
+                self._say(f"{name} left processes that ignored the request to end; they were killed")
 
 
 def end_leftovers(state: State, record: Record) -> int:
@@ -237,9 +247,11 @@ def end_leftovers(state: State, record: Record) -> int:
     The note is only cleared when they are gone.
     """
     count = sum(len(processes.members(mark)) for mark in record.sessions())
-    first = [mark for name, mark in record.children.items() if name not in SERVE_THE_REST]
-    processes.end_sessions([*first, *record.orphans], PATIENCE)
-    processes.end_sessions(record.children.values(), PATIENCE)
+    patience = {mark: PATIENCE_OF.get(name, PATIENCE) for name, mark in record.children.items()}
+    serving = {record.children[name] for name in SERVE_THE_REST & set(record.children)}
+    first = {mark: seconds for mark, seconds in patience.items() if mark not in serving}
+    processes.end_sessions({**dict.fromkeys(record.orphans, PATIENCE), **first})
+    processes.end_sessions(dict.fromkeys(serving, PATIENCE))
     state.write(replace(record, phase="stopped", supervisor=None, children={}, orphans=()))
     return count
 
