@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from psycopg import IsolationLevel, Rollback
 
 from include.contract import Table
-from include.engine.db import connect, query, transaction
+from include.engine.db import Connection, connect, query, transaction
 from include.outputs import parquet
 from include.outputs.releases import Part, Release, ReleaseError
 from include.outputs.store import OutboxStore
@@ -84,30 +86,56 @@ def build(
     done: dict[str, list[str]] = {"queued": [], "unchanged": [], "overtaken": []}
     failed: list[tuple[str, str]] = []
     parts = stale_parts(url, release)
-    for position, name in enumerate(parts):
-        if time.monotonic() > until or (stop is not None and stop.is_set()):
-            left = tuple(parts[position:])
-            break
-        try:
-            done[_build_part(url, release, table, release.part(name), store, source_run)].append(name)
-        except (ReleaseError, parquet.PartUnreadable) as error:
-            failed.append((name, str(error)))
-    else:
-        left = ()
+    left: tuple[str, ...] = ()
+    with _connections(url) as warehouse:
+        for position, name in enumerate(parts):
+            if time.monotonic() > until or (stop is not None and stop.is_set()):
+                left = tuple(parts[position:])
+                break
+            try:
+                done[_build_part(warehouse, release, table, release.part(name), store, source_run)].append(name)
+            except (ReleaseError, parquet.PartUnreadable) as error:
+                failed.append((name, str(error)))
     return Built(
         release.name, tuple(done["queued"]), tuple(done["unchanged"]), tuple(done["overtaken"]), tuple(failed), left
     )
 
 
-def _build_part(url: str, release: Release, table: Table, part: Part, store: OutboxStore, source_run: str) -> str:
+@dataclass(frozen=True)
+class _Warehouse:
+    """Two connections: one that reads snapshots, for as long as a large part takes, and one for short writes."""
+
+    reading: Connection
+    writing: Connection
+
+
+@contextmanager
+def _connections(url: str) -> Iterator[_Warehouse]:
+    name = "daybook build"
+    reading = connect(url, application=name, statement_timeout=_READ_SECONDS, idle_timeout=_READ_SECONDS)
+    try:
+        reading.isolation_level = IsolationLevel.REPEATABLE_READ
+        reading.read_only = True
+        writing = connect(url, application=name)
+        try:
+            yield _Warehouse(reading, writing)
+        finally:
+            writing.close()
+    finally:
+        reading.close()
+
+
+def _build_part(
+    warehouse: _Warehouse, release: Release, table: Table, part: Part, store: OutboxStore, source_run: str
+) -> str:
     """Build one part and say what came of it: queued, unchanged or overtaken."""
     for _ in range(_TRIES):
         with store.workspace() as folder:
-            written = _write(url, release, table, part, folder / "part.parquet")
-            is_new = _is_new(_newest(url, release, part), written)
+            written = _write(warehouse.reading, release, table, part, folder / "part.parquet")
+            is_new = _is_new(_newest(warehouse.writing, release, part), written)
             if is_new:
                 store.place(written.file, written.sha256)
-            outcome = _record(url, release, part, written, source_run, is_placed=is_new)
+            outcome = _record(warehouse.writing, release, part, written, source_run, is_placed=is_new)
         if outcome is not None:
             return outcome
     raise parquet.PartUnreadable(
@@ -116,19 +144,13 @@ def _build_part(url: str, release: Release, table: Table, part: Part, store: Out
     )
 
 
-def _write(url: str, release: Release, table: Table, part: Part, file: Path) -> parquet.Written:
-    connection = connect(url, application="daybook build", statement_timeout=_READ_SECONDS, idle_timeout=_READ_SECONDS)
-    try:
-        connection.isolation_level = IsolationLevel.REPEATABLE_READ
-        connection.read_only = True
-        with connection.transaction():
-            return parquet.write(connection, release, table, part, file)
-    finally:
-        connection.close()
+def _write(connection: Connection, release: Release, table: Table, part: Part, file: Path) -> parquet.Written:
+    with connection.transaction():
+        return parquet.write(connection, release, table, part, file)
 
 
-def _newest(url: str, release: Release, part: Part) -> bytes | None:
-    with transaction(url, application="daybook build") as connection:
+def _newest(connection: Connection, release: Release, part: Part) -> bytes | None:
+    with connection.transaction():
         place = {"release": release.name, "path": part.path}
         row = connection.execute(query("publish.newest"), place).fetchone()
         return row["content_hash"] if row else None
@@ -140,7 +162,7 @@ def _is_new(newest: bytes | None, written: parquet.Written) -> bool:
 
 
 def _record(
-    url: str, release: Release, part: Part, written: parquet.Written, source_run: str, *, is_placed: bool
+    connection: Connection, release: Release, part: Part, written: parquet.Written, source_run: str, *, is_placed: bool
 ) -> str | None:
     """Write what was built into the rows, in one short transaction; None where it must be built again.
 
@@ -148,7 +170,7 @@ def _record(
     that is not newer than the one built last.
     """
     place = {"release": release.name, "partition": part.name, "path": part.path}
-    with transaction(url, application="daybook build") as connection:
+    with connection.transaction():
         noted = connection.execute(query("publish.built"), {**place, "version": written.version}).fetchone()
         if noted is None:
             return "overtaken"

@@ -19,11 +19,6 @@ from tests.outputs import market
 MONTH = "2026-09"
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return tmp_path / "out box"
-
-
 def run(url: str, root: Path | str, source_run: str = "a run") -> Built:
     return build(url, market.RELEASE, market.TABLE, str(root), source_run)
 
