@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from include import settings
-from include.local import attach, checks, detach, doctor, reset, stack, status
+from include.local import attach, checks, demo, detach, doctor, reset, stack, status
 from include.local.failure import LocalFailure
 
 
@@ -40,6 +40,9 @@ def parser() -> Parser:
     up.add_argument("--recordings", type=Path, metavar="DIR", help="with --demo: recorded answers to serve")
     up.add_argument("--detach", action="store_true", help="return when it is ready; ./run down stops it")
     up.add_argument("--background", action="store_true", help=argparse.SUPPRESS)
+        play = verb("demo", "Everything once against the sandbox, from nothing, with a table at the end.")
+    play.add_argument("--keep", action="store_true", help="leave it running")
+    play.add_argument("--recordings", type=Path, metavar="DIR", help="serve recorded answers and collect their days")
     verb("down", "Stop what runs, leftovers of a vanished supervisor included.")
     verb("status", "Say what runs.")
     verb("doctor", "Say what is wrong with this installation.")
@@ -116,6 +119,13 @@ def _up(chosen: argparse.Namespace) -> int:
     return stack.up(options, say, ready)
 
 
+def _demo(chosen: argparse.Namespace) -> int:
+    if chosen.recordings is not None:
+        _check_recordings(chosen.recordings)
+    options = stack.Options(True, chosen.recordings.absolute() if chosen.recordings else None)
+    return demo.demo(options, chosen.keep, _say(time.monotonic()))
+
+
 def main(arguments: list[str]) -> int:
     """Run one verb and return the exit code."""
     chosen, rest = parse(arguments)
@@ -125,6 +135,8 @@ def main(arguments: list[str]) -> int:
     match chosen.verb:
         case "up":
             return _up(chosen)
+                case "demo":
+            return _demo(chosen)
         case "down":
             return status.down(state, _plain)
         case "status":

@@ -149,10 +149,10 @@ def _noted(note: Any) -> dict[str, Any] | None:
     return read if isinstance(read, dict) else None
 
 
-def settle(warehouse: str, demo: bool) -> datetime:
+def settle(warehouse: str, demo: bool, start: datetime = DEMO_START) -> datetime:
     """Make sure that the warehouse serves what it is started for, and return its time.
 
-    A fresh one becomes a sandbox for a demo, with the clock at `DEMO_START`; afterwards simulated time just
+    A fresh one becomes a sandbox for a demo, with the clock at `start`; afterwards simulated time just
     goes on.
 
     Raises:
@@ -168,7 +168,7 @@ def settle(warehouse: str, demo: bool) -> datetime:
                     "This warehouse holds real data and will not be used for a demo. Nothing was changed. "
                     "Give the demo another database."
                 )
-            connection.execute(db.query("local.become_sandbox"), {"start": DEMO_START})
+            connection.execute(db.query("local.become_sandbox"), {"start": start})
         if not demo and row["is_sandbox"]:
             raise LocalFailure(
                 "This warehouse belongs to a demo: its clock is simulated. Nothing was changed. Start it "

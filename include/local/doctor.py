@@ -24,16 +24,17 @@ GOOD, NOTE, BAD = "ok    ", "note  ", "WRONG "
 
 def doctor(say: Callable[[str], None]) -> int:
     """Look at everything and say it; 0 when nothing is wrong."""
-    wrong = 0
+    wrong: list[str] = []
     for look in (_python, _room, _state, _postgres, _ports, _connections, _stacks):
         try:
-            for complaint in look(say):
-                wrong += 1
-                say(f"{BAD}{complaint}")
+            complaints = list(look(say))
         except LocalFailure as failure:
-            wrong += 1
-            say(f"{BAD}{failure}")
-    say("nothing is wrong" if not wrong else f"{wrong} things are wrong")
+            complaints = [str(failure)]
+        for complaint in complaints:
+            if complaint not in wrong:
+                wrong.append(complaint)
+                say(f"{BAD}{complaint}")
+    say(f"{len(wrong)} things are wrong" if len(wrong) > 1 else f"{'one thing' if wrong else 'nothing'} is wrong")
     return 1 if wrong else 0
 
 

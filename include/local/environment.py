@@ -121,12 +121,12 @@ def _sandbox(url: str) -> dict[str, str]:
         values[connection_variable(source.connection)] = json.dumps(connection)
     hub = {
         "conn_type": "http",
-        "host": f"{url}/huggingface.co",
+        "host": url,
         "password": "sandbox-token",
         "extra": {"namespace": SANDBOX_NAMESPACE},
     }
     values["AIRFLOW_CONN_HUGGINGFACE"] = json.dumps(hub)
-    slack = {"conn_type": "slackwebhook", "password": f"{url}/hooks.slack.com/services/T0/B0/sandbox"}
+    slack = {"conn_type": "slackwebhook", "password": f"{url}/services/T0/B0/sandbox"}
     values["AIRFLOW_CONN_SLACK"] = json.dumps(slack)
     return values
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx
 
 from include import settings
-from include.local import connections, database, environment, keys, ports, processes, provision
+from include.local import connections, database, environment, keys, ports, processes, provision, recorded
 from include.local.environment import Addresses
 from include.local.failure import LocalFailure
 from include.local.interrupts import Interrupts, Stopped
@@ -135,9 +135,15 @@ class Stack:
         keys.passwords(self.state.directory)
         self.environment = environment.build(self.state, self.addresses, secrets, self._own)
         database.bring_up_to_date(self.state, found, self.supervisor, self.environment, self._say)
-        now = database.settle(found.warehouse, self.options.demo)
+        now = database.settle(found.warehouse, self.options.demo, self._demo_start())
         if self.options.demo:
             self._say(f"simulated time: {now.astimezone(database.DEMO_START.tzinfo):%A %Y-%m-%d %H:%M} in Seoul")
+
+        def _demo_start(self) -> datetime:
+        """When a demo plays: as usual, or after the last day that its recordings hold."""
+        if self.options.recordings is None:
+            return database.DEMO_START
+        return recorded.start_after(recorded.read(self.options.recordings), database.DEMO_START)
 
     def _program(self, name: str, *command: str) -> Program:
         return Program(name, (sys.executable, "-m", *command), self.environment, settings.ROOT)

@@ -1,0 +1,261 @@
+"""The demo: everything once against the sandbox, and one table that says whether every line is good.
+
+Promises: it starts from nothing each time, asks nobody anything, and ends with 0 only if every source was
+collected, its file is on the Hub byte for byte, and (with recordings) every recorded answer was read as it should
+be or refused with its reason. Never: the real stack's state is touched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from psycopg import sql
+
+from include import registry, settings
+from include.contract import Source, Stream
+from include.engine import db
+from include.local import attach, detach, keys, recorded, reset, stack, status
+from include.local.environment import Addresses
+from include.local.failure import LocalFailure
+from include.local.interrupts import Interrupts, Stopped
+from include.local.recorded import RightReading, Wanted
+from include.local.rest import Airflow
+from include.local.state import State, open_state
+
+RUN_SECONDS = 600.0
+PUBLISH_SECONDS = 240.0
+# How long the asset event may take to start the publishing run before it is started by hand.
+ASSET_SECONDS = 60.0
+HEADINGS = ("source", "stream", "cycle", "raw objects", "rows", "parquet files", "commit", "")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a table: its cells, and whether what it says is good."""
+
+    cells: tuple[str, ...]
+    is_good: bool
+
+
+@dataclass(frozen=True)
+class Running:
+    """The demo's stack while it is up: its Airflow, its warehouse, its Hub."""
+
+    airflow: Airflow
+    warehouse: str
+    hub: str
+    interrupts: Interrupts
+    say: stack.Say
+
+
+def demo(options: stack.Options, keep: bool, say: stack.Say) -> int:
+    """Play the demo and return its exit code.
+
+    Raises:
+        LocalFailure: something is in the way, or did not come about; with its words.
+    """
+    state = open_state(settings.load().state, demo=True)
+    _begin_afresh(state)
+    code = detach.up(options, say)
+    if code:
+        return code
+    kept = False
+    try:
+        with Interrupts() as interrupts, _running(state, interrupts, say) as running:
+            good = _play(running, options)
+            kept = keep
+            print(_closing(state, running.airflow.url, keep, good), flush=True)
+            return 0 if good else 1
+    except Stopped:
+        return 130
+    finally:
+        if not kept:
+            status.down(settings.load().state, say)
+
+
+def _begin_afresh(state: State) -> None:
+    """Delete what an earlier demo left; refuse while one runs."""
+    state.check()
+    if not state.exists():
+        return
+    if status.supervised(state.record()):
+        raise LocalFailure("A demo is up already. ./run status shows its page; stop it first: ./run down")
+    reset.delete(state)
+
+
+@contextmanager
+def _running(state: State, interrupts: Interrupts, say: stack.Say) -> Iterator[Running]:
+    record = state.record()
+    assert record is not None
+    where: Addresses = attach.addresses(state, record)
+    airflow = Airflow(where.api, "admin", keys.passwords(state.directory)["admin"])
+    with closing(airflow):
+        yield Running(airflow, where.warehouse, where.sandbox or "", interrupts, say)
+
+
+def _play(running: Running, options: stack.Options) -> bool:
+    """Collect, publish, and print what came of it; return whether all of it is good."""
+    lines: list[Line] = []
+    if options.recordings is None:
+        for source in registry.SOURCES:
+            _run(running, source.name, {})
+        _publish(running)
+    else:
+        answers = recorded.wanted(recorded.read(options.recordings))
+        if not answers:
+            raise LocalFailure(f"None of our sources asks for anything that {options.recordings} holds.")
+        for source in {answer.source.name: answer.source for answer in answers}.values():
+            for first, last in recorded.ranges([a.day for a in answers if a.source is source]):
+                _run(running, source.name, _backfill(first.isoformat(), last.isoformat()))
+        _publish(running)
+        readings = recorded.right_readings(options.recordings)
+        lines = [_recorded_line(running, answer, readings.get(answer.recording.file)) for answer in answers]
+        _table(("session", "recorded answer", "came out", "right reading", ""), lines)
+    streams = [
+        _stream_line(running, source, stream, options) for source in registry.SOURCES for stream in source.streams
+    ]
+    _table(HEADINGS, streams)
+    return all(line.is_good for line in [*lines, *streams])
+
+
+def _backfill(first: str, last: str) -> dict[str, str]:
+    return {"mode": "backfill", "start_date": first, "end_date": last}
+
+
+def _run(running: Running, dag_id: str, conf: dict[str, Any]) -> None:
+    """Trigger a DAG over REST and wait for its run."""
+    what = " ".join(f"{name}={value}" for name, value in conf.items()) or "poll"
+    run = running.airflow.call("POST", f"/dags/{dag_id}/dagRuns", json={"conf": conf, "logical_date": None})
+    running.say(f"{dag_id}: {what} – triggered as {run['dag_run_id']}")
+    path = f"/dags/{dag_id}/dagRuns/{run['dag_run_id']}"
+    end = time.monotonic() + RUN_SECONDS
+    while (state := running.airflow.call("GET", path)["state"]) not in ("success", "failed"):
+        if time.monotonic() > end:
+            raise LocalFailure(f"The run {run['dag_run_id']} of {dag_id} did not end within {RUN_SECONDS:.0f} s.")
+        running.interrupts.wait(1)
+        running.interrupts.check()
+    running.say(f"{dag_id}: {what} – {state}")
+
+
+def _publish(running: Running) -> None:
+    """Wait until everything that changed is on the Hub; the run that does it is started by the asset's event."""
+    begun, by_hand = time.monotonic(), False
+    while _waiting(running):
+        running.interrupts.wait(1)
+        running.interrupts.check()
+        if not by_hand and time.monotonic() - begun > ASSET_SECONDS and not _publishing(running):
+            by_hand = True
+            _run(running, "publish", {})
+        if time.monotonic() - begun > PUBLISH_SECONDS:
+            raise LocalFailure(
+                f"The files were not on the Hub within {PUBLISH_SECONDS:.0f} s; the runs of the DAG publish say why."
+            )
+    running.say("published: nothing waits any more")
+
+
+def _waiting(running: Running) -> int:
+    with db.transaction(running.warehouse, application="daybook demo") as connection:
+        row = connection.execute(db.query("demo.waiting")).fetchone()
+    assert row is not None
+    return int(row["waiting"])
+
+
+def _publishing(running: Running) -> bool:
+    runs = running.airflow.call("GET", "/dags/publish/dagRuns", params={"limit": 20})["dag_runs"]
+    return any(run["state"] in ("queued", "running") for run in runs)
+
+
+def _stream_line(running: Running, source: Source, stream: Stream, options: stack.Options) -> Line:
+    with db.transaction(running.warehouse, application="daybook demo") as connection:
+        found = connection.execute(db.query("demo.stream"), {"stream": stream.name}).fetchone()
+        files = connection.execute(db.query("demo.files"), {"source": source.name}).fetchall()
+        rows = 0
+        for table in stream.tables:
+            counted = connection.execute(
+                db.template("demo.count", table=sql.Identifier(table.schema, table.name))
+            ).fetchone()
+            rows += counted["rows"] if counted else 0
+    assert found is not None
+    published = [file for file in files if file["state"] == "published"]
+    wrong = [file["path"] for file in published if not _is_on_hub(running, file)]
+    is_good = bool(
+        found["cycle_status"] == "SUCCESS" and found["raw_objects"] and rows and published and not wrong
+    ) and len(published) == len(files)
+    trouble = found["failure_reason"] or (f"{wrong[0]} differs on the Hub" if wrong else "")
+    if not trouble and not is_good:
+        trouble = "incomplete"
+    commits = sorted({(file["commit_oid"] or "")[:8] for file in published})
+    return Line(
+        (
+            source.name,
+            stream.name,
+            found["cycle_status"] or "none",
+            f"{found['raw_objects']:,}",
+            f"{rows:,}",
+            str(len(published)),
+            ", ".join(commits) or "–",
+            "good" if is_good else trouble,
+        ),
+        is_good,
+    )
+
+
+def _is_on_hub(running: Running, file: dict[str, Any]) -> bool:
+    """Download a file with the Hub's own client and compare its bytes with what was promised."""
+    from huggingface_hub import hf_hub_download
+
+    with tempfile.TemporaryDirectory(prefix="daybook-demo-") as folder:
+        path = hf_hub_download(
+            file["repository"],
+            file["path"],
+            repo_type="dataset",
+            endpoint=running.hub,
+            token="sandbox-token",
+            cache_dir=folder,
+        )
+        return hashlib.sha256(Path(path).read_bytes()).digest() == bytes(file["sha256"])
+
+
+def _recorded_line(running: Running, answer: Wanted, right: RightReading | None) -> Line:
+    """Say what became of a recorded answer, and whether that is its right reading."""
+    with db.transaction(running.warehouse, application="daybook demo") as connection:
+        found = connection.execute(
+            db.query("demo.unit"), {"stream": answer.stream.name, "unit": answer.unit}
+        ).fetchone()
+    rightly = "–" if right is None else f"{right.rows:,} rows" + ("" if right.is_whole else ", its count does not fit")
+    if found is None:
+        is_answer = answer.recording.status == 200
+        came, good = "not read" if is_answer else f"HTTP {answer.recording.status}, no data", not is_answer
+    elif found["unit_refused"]:
+        came, good = f"QUARANTINED – {found['unit_refused']}", right is None or not right.is_whole
+    else:
+        read, refused = found["rows_read"] or 0, found["rows_refused"]
+        came = f"{read:,} rows" + (f", {refused} lines in quarantine" if refused else "")
+        good = bool(found["is_applied"]) and (right is None or right.rows in (read, read + refused))
+    return Line((answer.day.isoformat(), answer.recording.file, came, rightly, "good" if good else "WRONG"), good)
+
+
+def _table(headings: Sequence[str], lines: Sequence[Line]) -> None:
+    rows = [tuple(headings), *(line.cells for line in lines)]
+    widths = [max(len(row[n]) for row in rows) for n in range(len(headings))]
+    print()
+    for number, row in enumerate(rows):
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        if number == 0:
+            print("  ".join("-" * width for width in widths))
+    print(flush=True)
+
+
+def _closing(state: State, page: str, keep: bool, good: bool) -> str:
+    verdict = "DONE – every line is good." if good else "FAILED – at least one line is not good."
+    if not keep:
+        return f"{verdict} To look around: ./run demo --keep, then open {page}/dags/finra"
+    password = keys.passwords(state.directory)["admin"]
+    return f"{verdict} It goes on: {page}/dags/finra  (login admin / {password}); ./run down stops it."

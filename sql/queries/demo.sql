@@ -1,0 +1,26 @@
+-- name: stream
+-- What was collected of a stream: its newest cycle, raw objects and fetches.
+select (select cycle_status from collect.cycles c where c.stream = %(stream)s order by cycle_id desc limit 1) as cycle_status,
+       (select failure_reason from collect.cycles c where c.stream = %(stream)s order by cycle_id desc limit 1) as failure_reason,
+       (select count(distinct f.sha256) from collect.fetches f where f.stream = %(stream)s) as raw_objects,
+       (select count(*) from collect.quarantine q where q.stream = %(stream)s and q.state = 'open') as quarantined;
+
+-- name: files
+-- Files of a source's releases that the Hub has confirmed, with their commits.
+select f.path, f.sha256, f.rows, f.state, c.commit_oid, c.repository
+  from publish.files f left join publish.commits c on c.commit_id = f.commit_id
+ where f.release like %(source)s || '/%%' and f.state in ('published', 'waiting', 'refused')
+ order by f.file_id;
+
+-- name: waiting
+-- Parts and files that still have to be built or sent.
+select (select count(*) from publish.stale) + (select count(*) from publish.files where state = 'waiting') as waiting;
+
+-- name: unit
+-- What became of one recorded answer: rows read, rows and units refused.
+select f.answer_class, f.rows_read, f.applied_at is not null as is_applied,
+       (select count(*) from collect.quarantine q where q.fetch_id = f.fetch_id and q.scope = 'row') as rows_refused,
+       (select min(q.reason) from collect.quarantine q where q.fetch_id = f.fetch_id and q.scope = 'unit') as unit_refused
+  from collect.fetches f
+ where f.stream = %(stream)s and f.unit = %(unit)s and f.answer_class in ('data', 'empty')
+ order by f.fetch_id desc limit 1;
