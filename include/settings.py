@@ -27,7 +27,9 @@ class Settings:
 
     `state` is where this installation keeps its own files; `raw_root` and `outbox_root` are a local path or
     any fsspec URL; `sandbox_url` redirects all upstream traffic when set; `database_url` is a PostgreSQL
-    brought by the user in place of the embedded one.
+    brought by the user in place of the embedded one. `lanes` is how many tasks of a backfill or replay work side
+    by side. `api_url`, `api_user` and `api_passwords` (a JSON file of users and passwords) are for the notes that
+    tasks write; without them there are no notes.
     """
 
     state: Path
@@ -37,6 +39,10 @@ class Settings:
     database_url: str | None
     ai_concurrency: int
     app_dir: Path = ROOT
+    lanes: int = 4
+    api_url: str | None = None
+    api_user: str = "admin"
+    api_passwords: Path | None = None
 
 
 def _integer(name: str, default: int) -> int:
@@ -60,6 +66,12 @@ def load() -> Settings:
     if sandbox is not None and urlsplit(sandbox).scheme not in ("http", "https"):
         raise SettingError(f"DAYBOOK_SANDBOX_URL must be an http address, not {sandbox!r}.")
     concurrency = _integer("AI_CONCURRENCY", 60)
+    lanes = _integer("DAYBOOK_LANES", 4)
+    if not 1 <= lanes <= 64:
+        raise SettingError(f"DAYBOOK_LANES must be between 1 and 64, not {lanes}.")
+    passwords = os.environ.get("DAYBOOK_API_PASSWORDS") or os.environ.get(
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE"
+    )
     return Settings(
         state=state,
         raw_root=os.environ.get("DAYBOOK_RAW_ROOT") or str(state / "raw"),
@@ -67,6 +79,11 @@ def load() -> Settings:
         sandbox_url=sandbox,
         database_url=os.environ.get("DATABASE_URL") or None,
         ai_concurrency=concurrency if concurrency > 0 else 60,
+        lanes=lanes,
+        api_url=(os.environ.get("DAYBOOK_API_URL") or os.environ.get("AIRFLOW__API__BASE_URL") or "").rstrip("/")
+        or None,
+        api_user=os.environ.get("DAYBOOK_API_USER") or "admin",
+        api_passwords=Path(passwords) if passwords else None,
     )
 
 

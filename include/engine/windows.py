@@ -11,9 +11,11 @@ from datetime import date, datetime
 from typing import Any
 
 from include.calendars import Calendar, calendar, last_instant, next_instant, window_for
-from include.contract import CycleStatus, Stream, Window
+from include.contract import TERMINAL, CycleStatus, Outcome, Stream, Window
 from include.engine import hosts
 from include.engine.db import Connection, Row, call_and_commit, connect, query
+from include.engine.merge import Counts
+from include.engine.verdict import Verdict, describe_counts, kst, where
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,19 @@ class Found:
 
     row: Row
     opened: bool
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a stream stands at an instant of the database's clock.
+
+    `newest` is its newest window, `own` the window that was asked about, `frozen` why nothing of it may be claimed.
+    """
+
+    now: datetime
+    newest: Row | None
+    own: Row | None
+    frozen: str | None
 
 
 def declare(url: str, streams: tuple[Stream, ...]) -> None:
@@ -130,3 +145,67 @@ def next_session_window(stream: Stream, days: Calendar, after: datetime) -> tupl
         start = next_instant(stream.schedule.cron, stream.schedule.timezone, start)
     assert session is not None
     return session, start
+
+
+def standing(url: str, stream: Stream, slot: str | None = None) -> Standing:
+    """Return how a stream stands; `slot` names a window (its instant in UTC) to be looked up too."""
+    connection = connect(url, application="daybook windows", statement_timeout=15, autocommit=True)
+    try:
+        own = connection.execute(query("windows.of_slot"), {"stream": stream.name, "slot": slot}).fetchone()
+        frozen = connection.execute(query("windows.frozen"), {"stream": stream.name}).fetchone()
+        assert frozen is not None
+        return Standing(now(connection), _newest(connection, stream), own, frozen["why"])
+    finally:
+        connection.close()
+
+
+def rows_of(url: str, cycle_ids: list[int]) -> dict[int, Row]:
+    """Return the rows of some cycles by their numbers."""
+    connection = connect(url, application="daybook windows", statement_timeout=15, autocommit=True)
+    try:
+        rows = connection.execute(query("windows.of_numbers"), {"cycles": cycle_ids}).fetchall()
+        return {row["cycle_id"]: row for row in rows}
+    finally:
+        connection.close()
+
+
+def verdict_of(row: Row) -> Verdict:
+    """Return what a cycle that is over came to, read from its row: for whoever comes late.
+
+    Raises:
+        ValueError: the cycle is not over.
+    """
+    status = CycleStatus(row["cycle_status"])
+    if status not in TERMINAL:
+        raise ValueError(f"Cycle {row['cycle_id']} is {status}; it is not over.")
+    counts = Counts(
+        read=row["fetched_count"],
+        new=row["new_count"],
+        changed=row["changed_count"],
+        withdrawn=row["withdrawn_count"],
+        quarantined=row["quarantined_count"],
+    )
+    is_partial = status is CycleStatus.SUCCESS and bool(row["detail_failure_count"] or row["quarantined_count"])
+    words = f"{status} – {where(row)} ended at {kst(row['finished_at'])} ({describe_counts(counts)})"
+    if row["failure_reason"]:
+        words += f": {row['failure_reason']} ({(row['failure_cause_summary'] or '')[:300]})"
+    if row["session_date"]:
+        day = row["session_date"]
+        words += f". To collect it again: mode=backfill, start_date={day}, end_date={day}, force."
+    outcome = Outcome.PARTIAL if is_partial else Outcome.SUCCESS
+    if status is CycleStatus.FAILED:
+        is_retriable = row["failure_kind"] == "retriable"
+        outcome = Outcome.FAILED_RETRIABLE if is_retriable else Outcome.FAILED_TERMINAL
+    return Verdict(
+        row["stream"],
+        words,
+        status=status,
+        outcome=outcome,
+        cycle_id=row["cycle_id"],
+        slot=row["slot"],
+        session_date=row["session_date"],
+        counts=counts,
+        requests=row["detail_request_count"],
+        is_partial=is_partial,
+        is_refused=True,
+    )

@@ -22,3 +22,15 @@ select * from collect.cycles where stream = %(stream)s and window_start is not n
 -- The newest window of a stream that is no make-up window.
 select * from collect.cycles where stream = %(stream)s and window_start is not null and kind = 'scheduled'
  order by window_start desc limit 1;
+
+-- name: of_slot
+-- The window of a stream that was scheduled at an instant.
+select * from collect.cycles where stream = %(stream)s and mode = 'poll' and slot = %(slot)s;
+
+-- name: of_numbers
+-- Cycles by their numbers.
+select * from collect.cycles where cycle_id = any(%(cycles)s);
+
+-- name: frozen
+-- Why nothing of a stream may be claimed; null where it may.
+select collect.frozen(%(stream)s) as why;

@@ -1,0 +1,126 @@
+"""From Airflow's connections to the values that the engine works with.
+
+Promises: what is missing is named in words, before any request, with what to do about it. Never: no secret is in a
+message, and nothing is read when a DAG file is parsed: every function here is called by a task that runs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+from include import settings
+from include.contract import Credentials, Source
+
+if TYPE_CHECKING:
+    from include.outputs.hub import Hub
+
+WAREHOUSE = "warehouse"
+HUB = "huggingface"
+
+# What an address for libpq may carry on; other extras of a connection are for Airflow's own hook.
+_LIBPQ = ("sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "channel_binding", "target_session_attrs")
+_SECRET_WORDS = ("key", "secret", "token", "password")
+
+
+class ConnectionUnfit(Exception):
+    """A connection is missing or lacks something; the text names it and says what to do."""
+
+
+def warehouse_url() -> str:
+    """Return the address of the warehouse for libpq; it may hold a password and is never logged.
+
+    Raises:
+        ConnectionUnfit: the connection `warehouse` is missing.
+    """
+    from airflow.providers.postgres.hooks.postgres import PostgresHook
+
+    connection = _connection(PostgresHook, WAREHOUSE, "postgresql://user:password@host:5432/daybook", "Postgres")
+    login = quote(connection.login or "", safe="")
+    if connection.password:
+        login += ":" + quote(connection.password, safe="")
+    login += "@" if login else ""
+    extra = connection.extra_dejson
+    options = {name: extra[name] for name in _LIBPQ if extra.get(name)}
+    port = f":{connection.port}" if connection.port else ""
+    return (
+        f"postgresql://{login}{connection.host or '127.0.0.1'}{port}/{quote(connection.schema or 'daybook', safe='')}"
+        + (f"?{urlencode(options)}" if options else "")
+    )
+
+
+def credentials(source: Source) -> Credentials:
+    """Return how to reach a source's upstream.
+
+    Raises:
+        ConnectionUnfit: its connection is missing, or lacks the key that the upstream asks for.
+    """
+    from airflow.providers.http.hooks.http import HttpHook
+
+    host = source.hosts[0]
+    example = f'{{"conn_type": "http", "host": "{host}"' + (', "password": "…"}' if source.needs_key else "}")
+    connection = _connection(HttpHook, source.connection, example, f"HTTP, host {host}")
+    if source.needs_key and not connection.password:
+        raise ConnectionUnfit(
+            f"Connection {source.connection} has no key. Nothing was asked. Put the key of {source.title} into its "
+            f"password: Admin → Connections, or {_variable(source.connection)}."
+        )
+    extra = connection.extra_dejson
+    found = [connection.password, *(extra[name] for name in extra if _is_secret(name))]
+    return Credentials(
+        base_url=_address(connection) or host,
+        default_host=host,
+        user_agent=str(extra.get("user_agent") or source.user_agent or Credentials.user_agent),
+        secrets=tuple(str(value) for value in found if value),
+        sandbox_url=settings.load().sandbox_url,
+    )
+
+
+def hub() -> Hub:
+    """Return where to publish.
+
+    Raises:
+        ConnectionUnfit: the connection `huggingface` is missing, or lacks its token or namespace.
+    """
+    from airflow.providers.http.hooks.http import HttpHook
+
+    from include.outputs.hub import HubSettingsError
+    from include.outputs.hub import hub as make
+
+    example = '{"conn_type": "http", "password": "…", "extra": {"namespace": "…"}}'
+    connection = _connection(HttpHook, HUB, example, "HTTP, password a token that may write, extra.namespace")
+    extra = connection.extra_dejson
+    try:
+        return make(_address(connection), connection.password, extra.get("namespace"), extra.get("repository"))
+    except HubSettingsError as unfit:
+        raise ConnectionUnfit(str(unfit)) from None
+
+
+def _connection(hook: Any, name: str, example: str, form: str) -> Any:
+    from airflow.sdk.exceptions import AirflowException
+
+    try:
+        return hook.get_connection(name)
+    except AirflowException:
+        raise ConnectionUnfit(
+            f"Connection {name} is missing. Nothing was asked and nothing was changed. Add it in Admin → Connections "
+            f"({form}), or set {_variable(name)}, for example to {example}."
+        ) from None
+
+
+def _variable(name: str) -> str:
+    return f"AIRFLOW_CONN_{name.upper()}"
+
+
+def _address(connection: Any) -> str:
+    """The base address of an HTTP connection; https where it names no scheme."""
+    host = (connection.host or "").rstrip("/")
+    if not host:
+        return ""
+    if "://" not in host:
+        host = f"{connection.schema if connection.schema in ('http', 'https') else 'https'}://{host}"
+    return f"{host}:{connection.port}" if connection.port else host
+
+
+def _is_secret(name: str) -> bool:
+    return any(word in name.lower() for word in _SECRET_WORDS)
