@@ -169,7 +169,7 @@ def _record(
     The note of the version is first: it locks the part against other builders, and it is refused to a snapshot
     that is not newer than the one built last.
     """
-    place = {"release": release.name, "partition": part.name, "path": part.path}
+    place = {"release": release.name, "table": release.table, "partition": part.name, "path": part.path}
     with connection.transaction():
         noted = connection.execute(query("publish.built"), {**place, "version": written.version}).fetchone()
         if noted is None:

@@ -14,7 +14,7 @@ select f.path, f.sha256, f.rows, f.state, c.commit_oid, c.repository
 
 -- name: waiting
 -- Parts and files that still have to be built or sent.
-select (select count(*) from publish.stale) + (select count(*) from publish.files where state = 'waiting') as waiting;
+select (select count(*) from publish.behind) + (select count(*) from publish.files where state = 'waiting') as waiting;
 
 -- name: unit
 -- What became of one recorded answer: rows read, rows and units refused.

@@ -25,8 +25,8 @@ select content_hash
 
 -- name: built
 -- Note the version that a part was built from; no row where somebody built it from this version or a later one.
-insert into publish.built (release, partition, version, built_at)
-values (%(release)s, %(partition)s, %(version)s, collect.clock())
+insert into publish.built (release, partition, table_name, version, built_at)
+values (%(release)s, %(partition)s, %(table)s, %(version)s, collect.clock())
 on conflict (release, partition) do update
    set version = excluded.version, built_at = excluded.built_at
  where built.version < excluded.version

@@ -93,6 +93,21 @@ def test_a_month_that_never_had_a_file_and_has_no_rows_makes_none(database: str,
     assert market.files(database) == []
 
 
+def test_the_database_itself_says_which_parts_are_behind(database: str, root: Path) -> None:
+    def behind() -> list[tuple[str, str]]:
+        with psycopg.connect(database) as connection:
+            return connection.execute("select table_name, partition from publish.behind").fetchall()
+
+    market.save(database, market.month(MONTH))
+    assert behind() == [(market.TABLE.qualified, MONTH)]
+    run(database, root)
+    assert behind() == []
+    market.touch(database, MONTH)
+    assert behind() == [(market.TABLE.qualified, MONTH)]
+    run(database, root)
+    assert behind() == []
+
+
 # --- crashes ------------------------------------------------------------------------------------------
 
 

@@ -119,17 +119,26 @@ comment on column publish.stale.version is 'Grows by one with every change';
 comment on column publish.stale.marked_at is 'Last change';
 
 create table publish.built (
-    release    text not null,
-    partition  text not null,
-    version    bigint not null,
-    built_at   timestamptz(6) not null,
+    release     text not null,
+    partition   text not null,
+    table_name  text not null,
+    version     bigint not null,
+    built_at    timestamptz(6) not null,
     primary key (release, partition)
 );
 comment on table publish.built is 'Up to which version of a part each release was built; behind publish.stale means stale';
 comment on column publish.built.release is 'Release';
 comment on column publish.built.partition is 'Part of its table';
+comment on column publish.built.table_name is 'Table that it is made from, schema.name';
 comment on column publish.built.version is 'Version of the part that its newest file was built from; 0 where it must be built again';
 comment on column publish.built.built_at is 'When';
+
+create view publish.behind as
+    select s.table_name, s.partition, s.version, s.marked_at
+      from publish.stale s
+     where not exists (select from publish.built b
+                        where b.table_name = s.table_name and b.partition = s.partition and b.version >= s.version);
+comment on view publish.behind is 'Parts of tables that changed and that no release was built from since';
 
 -- Functions lock in one statement and read the clock in the next, so that a wait for the lock cannot make a lease
 -- that ended look alive.
