@@ -7,7 +7,7 @@ never ran are not invented afterwards (only the newest instant is opened). Never
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from include.calendars import Calendar, calendar, last_instant, next_instant, window_for
@@ -37,6 +37,19 @@ class Standing:
     newest: Row | None
     own: Row | None
     frozen: str | None
+
+
+@dataclass(frozen=True)
+class Unattended:
+    """A window that nobody works on: the instant since which somebody should, and why, in words."""
+
+    since: datetime
+    why: str
+
+    @property
+    def name(self) -> str:
+        """What tells it apart from every other one, fit for the name of a run."""
+        return self.since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def declare(url: str, streams: tuple[Stream, ...]) -> None:
@@ -157,6 +170,31 @@ def standing(url: str, stream: Stream, slot: str | None = None) -> Standing:
         return Standing(now(connection), _newest(connection, stream), own, frozen["why"])
     finally:
         connection.close()
+
+
+def unattended(url: str, stream: Stream, grace: timedelta) -> Unattended | None:
+    """Return the window that somebody should work on and nobody does, or None.
+
+    A make-up window whose time has come, or a window that has been waiting, or was never opened, for longer than
+    `grace`. A frozen stream, and one that was never worked on, has none.
+    """
+    stands = standing(url, stream)
+    newest, instant = stands.newest, stands.now
+    if stands.frozen or newest is None or newest["cycle_status"] == CycleStatus.RUNNING:
+        return None
+    start = last_instant(stream.schedule.cron, stream.schedule.timezone, instant)
+    if newest["window_start"] < start:
+        is_late = instant - start > grace
+        return Unattended(start, f"the window of {kst(start)} was not opened") if is_late else None
+    if newest["cycle_status"] == CycleStatus.PENDING:
+        since = newest["next_eligible_at"] or newest["created_at"]
+        return Unattended(since, f"{where(newest)} waits since {kst(since)}") if instant - since > grace else None
+    connection = connect(url, application="daybook windows", statement_timeout=15, autocommit=True)
+    try:
+        make_up = _make_up(stream, newest, connection, instant)
+    finally:
+        connection.close()
+    return Unattended(make_up.start, f"the make-up window of {kst(make_up.start)} is due") if make_up else None
 
 
 def rows_of(url: str, cycle_ids: list[int]) -> dict[int, Row]:
