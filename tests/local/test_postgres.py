@@ -199,9 +199,7 @@ def test_a_copied_state_directory_does_not_share_the_database_and_a_moved_one_ke
 
 
 @as_root
-def test_binaries_that_the_servers_user_cannot_reach_are_copied(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_binaries_that_the_servers_user_cannot_reach_are_copied(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     closed = home / "closed"
     programs = binaries.copy_tree(binaries.find_binaries(), closed)
     closed.chmod(0o700)

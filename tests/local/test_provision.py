@@ -1,0 +1,139 @@
+"""What a fresh Airflow is given, and what an operator's hand is left to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+from include.local import provision
+from include.local.rest import Airflow
+from include.settings import ROOT
+
+
+class Fake:
+    """An Airflow in memory, as far as provisioning speaks to it."""
+
+    def __init__(self, *dags: tuple[str, str]) -> None:
+        self.dags = {
+            dag_id: {"dag_id": dag_id, "is_paused": True, "tags": [{"name": tag}], "fileloc": f"/dags/{dag_id}.py"}
+            for dag_id, tag in dags
+        }
+        self.pools: dict[str, dict[str, Any]] = {"default_pool": {"name": "default_pool", "slots": 128}}
+        self.variables: dict[str, dict[str, Any]] = {}
+        self.connections: list[dict[str, Any]] = []
+
+    def all(self, path: str, key: str) -> list[dict[str, Any]]:
+        return {
+            "/dags": list(self.dags.values()),
+            "/pools": list(self.pools.values()),
+            "/connections": self.connections,
+            "/importErrors": [],
+        }[path]
+
+    def find(self, path: str) -> dict[str, Any] | None:
+        return self.variables.get(path.rpartition("/")[2])
+
+    def call(self, method: str, path: str, json: Any = None, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        kind, _, name = path.strip("/").partition("/")
+        match kind, method:
+            case "dags", "PATCH":
+                self.dags[name].update(json)
+            case "pools", "POST":
+                self.pools[json["name"]] = json
+            case "pools", "PATCH":
+                self.pools[name].update(json)
+            case "variables", _:
+                self.variables[json["key"]] = json
+        return {}
+
+    def paused(self) -> set[str]:
+        return {dag_id for dag_id, dag in self.dags.items() if dag["is_paused"]}
+
+
+def provisioned(fake: Fake, environment: Mapping[str, str]) -> tuple[provision.Provisioned, list[str]]:
+    said: list[str] = []
+    return provision.provision_dags(cast(Airflow, fake), environment, said.append), said
+
+
+CONNECTED = {"AIRFLOW_CONN_FINRA": "{}"}
+
+
+def test_the_systems_own_dags_and_connected_sources_are_unpaused() -> None:
+    fake = Fake(("finra", "source:finra"), ("publish", "system"))
+    done, said = provisioned(fake, CONNECTED)
+    assert fake.paused() == set()
+    assert done.unpaused == ("finra", "publish")
+    assert said == []
+
+
+def test_a_source_without_a_connection_stays_paused_and_is_named() -> None:
+    fake = Fake(("finra", "source:finra"), ("publish", "system"))
+    done, said = provisioned(fake, {})
+    assert fake.paused() == {"finra"}
+    assert done.waiting == {"finra": ("finra",)}
+    assert "finra stays paused (finra)" in said[0]
+
+
+def test_a_connection_made_in_the_ui_counts() -> None:
+    fake = Fake(("finra", "source:finra"))
+    fake.connections.append({"connection_id": "finra"})
+    provisioned(fake, {})
+    assert fake.paused() == set()
+
+
+def test_a_source_that_got_its_connection_later_is_unpaused_then() -> None:
+    fake = Fake(("finra", "source:finra"))
+    provisioned(fake, {})
+    provisioned(fake, CONNECTED)
+    assert fake.paused() == set()
+
+
+def test_what_an_operator_paused_stays_paused() -> None:
+    fake = Fake(("finra", "source:finra"), ("publish", "system"))
+    provisioned(fake, CONNECTED)
+    fake.dags["publish"]["is_paused"] = True
+    done, _ = provisioned(fake, CONNECTED)
+    assert fake.paused() == {"publish"}
+    assert done.unpaused == ()
+
+
+def test_a_dag_that_is_new_is_unpaused_beside_one_that_an_operator_paused() -> None:
+    fake = Fake(("publish", "system"))
+    provisioned(fake, {})
+    fake.dags["publish"]["is_paused"] = True
+    fake.dags.update(Fake(("upkeep", "system")).dags)
+    provisioned(fake, {})
+    assert fake.paused() == {"publish"}
+
+
+def test_pools_are_made_once_and_a_resized_one_stays_resized() -> None:
+    fake = Fake()
+    pools = provision.pool_sizes(ROOT / "config" / "pools.json", parallelism=16, ai_concurrency=30)
+    provision.provision_pools(cast(Airflow, fake), pools)
+    assert {name: pool["slots"] for name, pool in fake.pools.items()} == {
+        "default_pool": 128,
+        "hf_push": 1,
+        "llm": 30,
+        "sla": 1,
+        "backfill": 4,
+    }
+    assert all(fake.pools[name]["include_deferred"] for name in pools)
+    fake.pools["backfill"]["slots"] = 7
+    pools["llm"]["slots"] = 5
+    provision.provision_pools(cast(Airflow, fake), pools)
+    assert fake.pools["backfill"]["slots"] == 7
+    assert fake.pools["llm"]["slots"] == 5
+
+
+def test_the_pools_file_is_what_airflows_own_import_takes() -> None:
+    pools = json.loads((ROOT / "config" / "pools.json").read_text())
+    assert set(pools) == {"hf_push", "llm", "sla", "backfill"}
+    for pool in pools.values():
+        assert set(pool) == {"slots", "description", "include_deferred"}
+        assert isinstance(pool["slots"], int)
+        assert pool["include_deferred"] is True
+
+
+def test_a_small_machine_still_has_a_lane_for_backfills() -> None:
+    assert provision.pool_sizes(ROOT / "config" / "pools.json", 2, 60)["backfill"]["slots"] == 1
