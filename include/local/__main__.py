@@ -40,7 +40,7 @@ def parser() -> Parser:
     up.add_argument("--recordings", type=Path, metavar="DIR", help="with --demo: recorded answers to serve")
     up.add_argument("--detach", action="store_true", help="return when it is ready; ./run down stops it")
     up.add_argument("--background", action="store_true", help=argparse.SUPPRESS)
-        play = verb("demo", "Everything once against the sandbox, from nothing, with a table at the end.")
+    play = verb("demo", "Everything once against the sandbox, from nothing, with a table at the end.")
     play.add_argument("--keep", action="store_true", help="leave it running")
     play.add_argument("--recordings", type=Path, metavar="DIR", help="serve recorded answers and collect their days")
     verb("down", "Stop what runs, leftovers of a vanished supervisor included.")
@@ -135,7 +135,7 @@ def main(arguments: list[str]) -> int:
     match chosen.verb:
         case "up":
             return _up(chosen)
-                case "demo":
+        case "demo":
             return _demo(chosen)
         case "down":
             return status.down(state, _plain)

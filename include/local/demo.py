@@ -62,7 +62,7 @@ def demo(options: stack.Options, keep: bool, say: stack.Say) -> int:
         LocalFailure: something is in the way, or did not come about; with its words.
     """
     state = open_state(settings.load().state, demo=True)
-    _begin_afresh(state)
+    _begin_afresh(state, say)
     code = detach.up(options, say)
     if code:
         return code
@@ -77,16 +77,18 @@ def demo(options: stack.Options, keep: bool, say: stack.Say) -> int:
         return 130
     finally:
         if not kept:
-            status.down(settings.load().state, say)
+            status.down(settings.load().state, say, demo=True)
 
 
-def _begin_afresh(state: State) -> None:
+def _begin_afresh(state: State, say: stack.Say) -> None:
     """Delete what an earlier demo left; refuse while one runs."""
     state.check()
     if not state.exists():
         return
     if status.supervised(state.record()):
         raise LocalFailure("A demo is up already. ./run status shows its page; stop it first: ./run down")
+    # A supervisor that vanished may have left processes, which would go on in files that are gone.
+    status.down(settings.load().state, say, demo=True)
     reset.delete(state)
 
 

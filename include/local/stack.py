@@ -139,7 +139,7 @@ class Stack:
         if self.options.demo:
             self._say(f"simulated time: {now.astimezone(database.DEMO_START.tzinfo):%A %Y-%m-%d %H:%M} in Seoul")
 
-        def _demo_start(self) -> datetime:
+    def _demo_start(self) -> datetime:
         """When a demo plays: as usual, or after the last day that its recordings hold."""
         if self.options.recordings is None:
             return database.DEMO_START
@@ -153,12 +153,12 @@ class Stack:
             return
         home = self.state.directory / "sandbox"
         home.mkdir(mode=0o700, exist_ok=True)
-        recorded = ("--recordings", str(self.options.recordings)) if self.options.recordings else ()
+        answers = ("--recordings", str(self.options.recordings)) if self.options.recordings else ()
         self._say("the sandbox starts")
         self.supervisor.start(
             self._program(
                 "sandbox", "include.sandbox", "--port", str(self.addresses.sandbox_port),
-                "--database-url", self.addresses.warehouse, "--state", str(home), *recorded,
+                "--database-url", self.addresses.warehouse, "--state", str(home), *answers,
             )
         )  # fmt: skip
         health = f"{self.addresses.sandbox}/_sandbox/health"

@@ -95,15 +95,21 @@ def status(directory: Path, say: Callable[[str], None]) -> int:
     return 0 if whole else 1
 
 
-def down(directory: Path, say: Callable[[str], None]) -> int:
+def down(directory: Path, say: Callable[[str], None], demo: bool | None = None) -> int:
     """Stop every stack of this installation and end what vanished supervisors left; 0 when nothing runs.
+
+    Args:
+        directory: the state directory.
+        say: where to say what was done.
+        demo: only the demo (True) or only the real stack (False).
 
     Raises:
         LocalFailure: a record cannot be read, or a supervisor does not end.
     """
     ended = False
     for state in stacks(directory):
-        ended = _down(state, say) or ended
+        if demo in (None, state.mode == "demo"):
+            ended = _down(state, say) or ended
     say("stopped; nothing is left running" if ended else "nothing was running")
     return 0
 
