@@ -152,23 +152,25 @@ def publish(
     rest: float | None = None
     reason: str | None = None
     stopped = False
-    with tempfile.TemporaryDirectory(prefix="daybook-publish-") as folder, session(hub, ledger) as speaking:
-        run = _Run(url, lease, speaking, OutboxStore(outbox_root), Path(folder), stop, pace)
-        try:
-            with renewed(lease):
-                run.everything()
-        except _PutOff as put_off:
-            rest, reason = put_off.rest, str(put_off)
-        except LedgerFull as full:
-            rest, reason = full.wait, f"{pace.request_limit} requests were sent in the last five minutes"
-        except (_Stopped, LedgerStopped):
-            stopped = True
-        except BaseException:
-            _give_back_quietly(lease)
-            raise
+    try:
+        with tempfile.TemporaryDirectory(prefix="daybook-publish-") as folder, session(hub, ledger) as speaking:
+            run = _Run(url, lease, speaking, OutboxStore(outbox_root), Path(folder), stop, pace)
+            try:
+                with renewed(lease):
+                    run.everything()
+            except _PutOff as put_off:
+                rest, reason = put_off.rest, str(put_off)
+            except LedgerFull as full:
+                rest, reason = full.wait, f"{pace.request_limit} requests were sent in the last five minutes"
+            except (_Stopped, LedgerStopped):
+                stopped = True
+            done = run.result()
+    except BaseException:
+        _give_back_quietly(lease)
+        raise
     until = lease.give_back(rest, reason)
     left = sum(row["files"] for row in _waiting(url))
-    return replace(run.result(), put_off_until=until, put_off_reason=reason, stopped=stopped, waiting=left)
+    return replace(done, put_off_until=until, put_off_reason=reason, stopped=stopped, waiting=left)
 
 
 def _waiting(url: str) -> list[Row]:
