@@ -87,7 +87,8 @@ class Lease:
                 query("lease.renew"),
                 {"cycle": self.cycle.cycle_id, "token": self.token, "ttl": f"{self.ttl} seconds"},
             ).fetchone()
-        except psycopg.OperationalError:
+        except psycopg.Error:
+            # Also a server that became read-only after a failover: it cannot say that the lease is over either.
             return self.is_trusted()
         finally:
             connection.close()
