@@ -88,7 +88,7 @@ def _begin_afresh(state: State, say: stack.Say) -> None:
     if status.supervised(state.record()):
         raise LocalFailure("A demo is up already. ./run status shows its page; stop it first: ./run down")
     # A supervisor that vanished may have left processes, which would go on in files that are gone.
-    status.down(settings.load().state, say, demo=True)
+    status.end(state, say)
     reset.delete(state)
 
 

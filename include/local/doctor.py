@@ -19,18 +19,15 @@ from include.local.failure import LocalFailure
 from include.local.rest import Airflow
 from include.local.state import Record, State
 
+Say = Callable[[str], None]
 GOOD, NOTE, BAD = "ok    ", "note  ", "WRONG "
 
 
-def doctor(say: Callable[[str], None]) -> int:
+def doctor(say: Say) -> int:
     """Look at everything and say it; 0 when nothing is wrong."""
     wrong: list[str] = []
     for look in (_python, _room, _state, _postgres, _ports, _connections, _stacks):
-        try:
-            complaints = list(look(say))
-        except LocalFailure as failure:
-            complaints = [str(failure)]
-        for complaint in complaints:
+        for complaint in _complaints(look, say):
             if complaint not in wrong:
                 wrong.append(complaint)
                 say(f"{BAD}{complaint}")
@@ -38,7 +35,15 @@ def doctor(say: Callable[[str], None]) -> int:
     return 1 if wrong else 0
 
 
-def _python(say: Callable[[str], None]) -> Iterator[str]:
+def _complaints(look: Callable[[Say], Iterator[str]], say: Say) -> Iterator[str]:
+    """What one look finds, up to what stops it from looking further."""
+    try:
+        yield from look(say)
+    except LocalFailure as failure:
+        yield str(failure)
+
+
+def _python(say: Say) -> Iterator[str]:
     version = ".".join(map(str, sys.version_info[:3]))
     if not bootstrap.OLDEST <= sys.version_info[:2] < bootstrap.TOO_NEW:
         yield f"Python {version} is not supported; install one from 3.11 to 3.14 and delete .venv"
@@ -49,7 +54,7 @@ def _python(say: Callable[[str], None]) -> Iterator[str]:
         say(f"{GOOD}Python {version}, and .venv holds what requirements.txt asks for")
 
 
-def _room(say: Callable[[str], None]) -> Iterator[str]:
+def _room(say: Say) -> Iterator[str]:
     state = settings.load().state
     place = state if state.exists() else settings.ROOT
     free = shutil.disk_usage(place).free
@@ -61,7 +66,7 @@ def _room(say: Callable[[str], None]) -> Iterator[str]:
         say(f"{GOOD}{free / 1e9:.0f} GB are free at {place}")
 
 
-def _state(say: Callable[[str], None]) -> Iterator[str]:
+def _state(say: Say) -> Iterator[str]:
     directory = settings.load().state
     found = status.stacks(directory)
     for state in found:
@@ -76,7 +81,7 @@ def _state(say: Callable[[str], None]) -> Iterator[str]:
     say(f"{GOOD}{directory} is ours" if found else f"{GOOD}{directory} is not there yet; ./run up makes it")
 
 
-def _postgres(say: Callable[[str], None]) -> Iterator[str]:
+def _postgres(say: Say) -> Iterator[str]:
     own = connections.read(settings.ROOT / "config" / "connections.env")
     given = settings.load().database_url or own.get("DATABASE_URL")
     if given:
@@ -86,7 +91,7 @@ def _postgres(say: Callable[[str], None]) -> Iterator[str]:
     yield from ()
 
 
-def _ports(say: Callable[[str], None]) -> Iterator[str]:
+def _ports(say: Say) -> Iterator[str]:
     if status.running(settings.load().state) is None:
         for name, port in (("page", stack.API_PORT), ("PostgreSQL", stack.POSTGRES_PORT)):
             free = ports.is_free(port)
@@ -94,7 +99,7 @@ def _ports(say: Callable[[str], None]) -> Iterator[str]:
     yield from ()
 
 
-def _connections(say: Callable[[str], None]) -> Iterator[str]:
+def _connections(say: Say) -> Iterator[str]:
     file = settings.ROOT / "config" / "connections.env"
     own = connections.read(file)
     if connections.open_to_others(file):
@@ -112,7 +117,7 @@ def _connections(say: Callable[[str], None]) -> Iterator[str]:
                 yield f"{name} is not valid JSON ({error.args[0]})"
 
 
-def _stacks(say: Callable[[str], None]) -> Iterator[str]:
+def _stacks(say: Say) -> Iterator[str]:
     for state in status.stacks(settings.load().state):
         record = state.record()
         for line in status.describe(state, record):
@@ -121,7 +126,7 @@ def _stacks(say: Callable[[str], None]) -> Iterator[str]:
             yield from _health(state, record, say)
 
 
-def _health(state: State, record: Record, say: Callable[[str], None]) -> Iterator[str]:
+def _health(state: State, record: Record, say: Say) -> Iterator[str]:
     values = attach.environment_of(state, record)
     airflow = Airflow(attach.addresses(state, record).api, "admin", keys.passwords(state.directory)["admin"])
     try:

@@ -109,12 +109,17 @@ def down(directory: Path, say: Callable[[str], None], demo: bool | None = None) 
     ended = False
     for state in stacks(directory):
         if demo in (None, state.mode == "demo"):
-            ended = _down(state, say) or ended
+            ended = end(state, say) or ended
     say("stopped; nothing is left running" if ended else "nothing was running")
     return 0
 
 
-def _down(state: State, say: Callable[[str], None]) -> bool:
+def end(state: State, say: Callable[[str], None]) -> bool:
+    """Stop one stack, or what its vanished supervisor left; whether there was anything to stop.
+
+    Raises:
+        LocalFailure: the record cannot be read, or the supervisor does not end.
+    """
     record = state.record()
     asked = False
     if record is not None and record.supervisor is not None and supervised(record):
