@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal
 
 from include.contract import AnswerClass, CycleStatus, Mode, Outcome, PendingReason
@@ -23,17 +24,18 @@ if TYPE_CHECKING:
 
 MOST_ATTEMPTS = 3
 CHUNK_RETRY = timedelta(minutes=1)
+NOT_PUBLISHED = "not published by its last try"
 
 
 @dataclass(frozen=True)
 class Ending:
     """How the asking ended, with the reason and, where blocked, until when.
 
-    `done`, `more` (the slice's budget is used), `stopped`, `blocked` (before asking), `refused` (by the upstream,
-    for good) or `storage` (answers cannot be kept).
+    `done`, `more` (the slice's budget is used), `budget` (the day's is; the reason names it), `stopped`,
+    `blocked` (before asking), `refused` (by the upstream, for good) or `storage` (answers cannot be kept).
     """
 
-    how: Literal["done", "more", "stopped", "blocked", "refused", "storage"]
+    how: Literal["done", "more", "budget", "stopped", "blocked", "refused", "storage"]
     reason: str = ""
     until: datetime | None = None
 
@@ -50,6 +52,7 @@ class Decision:
     is_stopped: bool = False
     next_eligible_at: datetime | None = None
     alert: tuple[str, alerts.Severity] | None = None
+    is_told_at_once: bool = True
 
 
 def close(part: Slice, ending: Ending, apply: Callable[[Finish], tuple[Counts, CycleStatus]]) -> Verdict:
@@ -59,18 +62,20 @@ def close(part: Slice, ending: Ending, apply: Callable[[Finish], tuple[Counts, C
     def finish(connection: Connection, counts: Counts) -> Settlement:
         decision = _decide(connection, part, ending)
         _write_pending(connection, part, decision)
-        if decision.status is CycleStatus.SUCCESS and part.cycle.run_id is None:
+        if decision.outcome in (Outcome.SUCCESS, Outcome.PARTIAL) and part.cycle.run_id is None:
             _move_checkpoint(connection, part)
-        if decision.alert is not None:
+        if decision.alert is not None and (decision.is_told_at_once or _is_second(connection, part, decision)):
             text, severity = decision.alert
             alerts.put(connection, key=f"cycle/{part.cycle.cycle_id}/{decision.status}", severity=severity, text=text)
         decided.append(decision)
         return Settlement(
             decision.status,
             {
-                "details": part.requests,
+                "details": part.details,
+                "list_pages": part.list_pages,
                 "detail_failures": len(_failed_keys(part)),
                 "next_eligible_at": decision.next_eligible_at,
+                "outcome": decision.outcome,
                 **decision.facts,
             },
         )
@@ -79,7 +84,7 @@ def close(part: Slice, ending: Ending, apply: Callable[[Finish], tuple[Counts, C
     decision = decided[-1]
     return Verdict(
         stream=part.stream.name,
-        words=f"{decision.words} ({describe_counts(part.counts)}; {part.requests} requests)",
+        words=f"{decision.words} ({describe_counts(part.counts)}; {part.details + part.list_pages} requests)",
         status=decision.status,
         outcome=decision.outcome,
         cycle_id=part.cycle.cycle_id,
@@ -87,7 +92,7 @@ def close(part: Slice, ending: Ending, apply: Callable[[Finish], tuple[Counts, C
         session_date=part.cycle.session_date,
         next_eligible_at=decision.next_eligible_at,
         counts=part.counts,
-        requests=part.requests,
+        requests=part.details + part.list_pages,
         is_partial=decision.is_partial,
         is_stopped=decision.is_stopped,
     )
@@ -114,6 +119,14 @@ def _decide(connection: Connection, part: Slice, ending: Ending) -> Decision:
             f"GOING ON – {place}: this slice's budget is used; the next slice goes on at once.",
             {},
         )
+    if ending.how == "budget":
+        skipped = [request for request in part.plan.requests if request.key not in part.answers]
+        return Decision(
+            CycleStatus.BUDGET_EXHAUSTED,
+            f"BUDGET – {place}: {ending.reason}, {len(skipped)} requests are left for the next window.",
+            {"budget": ending.reason, "details_skipped": sum(request.kind == "detail" for request in skipped)},
+            outcome=Outcome.SUCCESS,
+        )
     failed = {key: part.errors.get(key, "failed") for key in _required(part, AnswerClass.ERROR)}
     if failed:
         key, error = next(iter(failed.items()))
@@ -122,7 +135,7 @@ def _decide(connection: Connection, part: Slice, ending: Ending) -> Decision:
     missing = _required(part, AnswerClass.NOT_YET)
     if missing and part.cycle.mode is Mode.POLL and part.cycle.run_id is None:
         return _wait(part, now, _next_try(part, now), "not published yet", ", ".join(missing))
-    return _succeeded(part, place)
+    return _succeeded(connection, part, place)
 
 
 def _required(part: Slice, answer_class: AnswerClass) -> list[str]:
@@ -163,7 +176,7 @@ def _wait(part: Slice, now: datetime, at: datetime, reason: str, cause: str) -> 
     """Wait for another try; past the last try of a window, fail."""
     place, start = where(part.cycle.row), part.cycle.window_start
     if start is not None and at > start + part.stream.schedule.last_try:
-        reason = "not published by its last try" if reason == "not published yet" else reason
+        reason = NOT_PUBLISHED if reason == "not published yet" else reason
         return _failed(part, "retriable", reason, cause, Outcome.FAILED_RETRIABLE)
     return Decision(
         CycleStatus.PENDING,
@@ -202,10 +215,29 @@ def _failed(part: Slice, kind: str, reason: str, cause: str, outcome: Outcome) -
         },
         outcome=outcome,
         alert=(f"{part.stream.name}: {words}", severity),
+        is_told_at_once=kind != "retriable" or reason == NOT_PUBLISHED or cycle.run_id is not None,
     )
 
 
-def _succeeded(part: Slice, place: str) -> Decision:
+def _is_second(connection: Connection, part: Slice, decision: Decision) -> bool:
+    """Say whether the window before came to no better: what the next window repairs is not told."""
+    row = connection.execute(
+        query("plan.before"), {"stream": part.stream.name, "window_start": part.cycle.window_start}
+    ).fetchone()
+    if row is None:
+        return False
+    if decision.status is CycleStatus.FAILED:
+        return bool(row["cycle_status"] == CycleStatus.FAILED)
+    return bool(row["outcome"] == Outcome.PARTIAL)
+
+
+def _refused_units(connection: Connection, part: Slice) -> dict[str, str]:
+    """Units of this cycle that could not be read, with the reason, whichever slice had them."""
+    rows = connection.execute(query("quarantine.refused_units"), {"cycle": part.cycle.cycle_id}).fetchall()
+    return {row["unit"]: row["reason"] for row in rows}
+
+
+def _succeeded(connection: Connection, part: Slice, place: str) -> Decision:
     if not part.plan.requests:
         return Decision(
             CycleStatus.SUCCESS,
@@ -219,27 +251,32 @@ def _succeeded(part: Slice, place: str) -> Decision:
         if part.answers.get(request.key) is AnswerClass.ERROR
         or (part.answers.get(request.key) is AnswerClass.NOT_YET and request.required)
     ]
-    is_partial = bool(open_keys or part.quarantined_keys)
+    refused = _refused_units(connection, part)
+    is_partial = bool(open_keys or refused)
     if not is_partial:
         return Decision(CycleStatus.SUCCESS, f"DONE – {place}", {}, outcome=Outcome.SUCCESS)
     what = []
     if open_keys:
         what.append(f"{len(open_keys)} keys stay pending (first {open_keys[0]})")
-    if part.quarantined_keys:
-        unit, reason = next(iter(part.quarantined_keys.items()))
-        what.append(f"{len(part.quarantined_keys)} units in quarantine (first {unit}: {reason[:200]})")
+    if refused:
+        unit, reason = next(iter(refused.items()))
+        what.append(f"{len(refused)} units in quarantine (first {unit}: {reason[:200]})")
+    words = f"PARTIAL – {place}: {'; '.join(what)}. Later windows ask again by themselves."
     return Decision(
         CycleStatus.SUCCESS,
-        f"PARTIAL – {place}: {'; '.join(what)}. Later windows ask again by themselves.",
+        words,
         {},
         outcome=Outcome.PARTIAL,
         is_partial=True,
+        alert=(f"{part.stream.name}: {words}", "warning"),
+        is_told_at_once=False,
     )
 
 
 def _write_pending(connection: Connection, part: Slice, decision: Decision) -> None:
     """Keep what is still to be fetched, take out what is held or explained, and set the next rechecks."""
     over = decision.status is not CycleStatus.PENDING
+    refused = _refused_units(connection, part)
     done, again = [], []
     for request in part.plan.requests:
         key, answer_class = request.key, part.answers.get(request.key)
@@ -249,8 +286,8 @@ def _write_pending(connection: Connection, part: Slice, decision: Decision) -> N
             continue
         is_explained = over and answer_class is AnswerClass.NOT_YET and not request.required
         if is_explained or answer_class in (AnswerClass.DATA, AnswerClass.EMPTY, AnswerClass.UNCHANGED):
-            if request.unit in part.quarantined_keys:
-                reason = part.quarantined_keys[request.unit]
+            if request.unit in refused:
+                reason = refused[request.unit]
                 again.append(pending.Again(key, PendingReason.FAILED, request.session_date, reason))
             elif (recheck := _recheck(connection, part, key, request.session_date)) is not None:
                 again.append(recheck)
@@ -280,9 +317,11 @@ def _recheck(connection: Connection, part: Slice, key: str, session: date | None
 
 
 def _move_checkpoint(connection: Connection, part: Slice) -> None:
-    """Everything up to the window's session is held, or explained by a pending key."""
-    if part.cycle.session_date is not None:
-        plan.move_checkpoint(connection, part.stream, part.cycle, part.cycle.session_date)
+    """Move over whole ground only: up to the last session before the first that was not asked for in full."""
+    holes = {request.session_date for request in part.plan.requests if request.key not in part.answers}
+    whole = list(takewhile(lambda day: day not in holes, part.plan.sessions))
+    if whole:
+        plan.move_checkpoint(connection, part.stream, part.cycle, whole[-1])
 
 
 def _propose_exceptions(connection: Connection, part: Slice) -> None:

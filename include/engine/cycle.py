@@ -15,7 +15,7 @@ from threading import Lock
 import httpx
 
 from include.calendars import Calendar
-from include.contract import AnswerClass, Credentials, CycleStatus, Mode, Request, Stream
+from include.contract import AnswerClass, BudgetReason, Credentials, CycleStatus, Mode, Request, Stream
 from include.engine import apply as applying
 from include.engine import fetch, fetches, hosts, http, plan, windows
 from include.engine.closing import Ending, close
@@ -23,7 +23,7 @@ from include.engine.db import Connection, connect
 from include.engine.fetches import Held
 from include.engine.lease import Cycle, Lease, LeaseLost, claim, renewed
 from include.engine.merge import Counts
-from include.engine.plan import Plan
+from include.engine.plan import Plan, Spent
 from include.engine.raw import RawStore
 from include.engine.verdict import Verdict, where
 
@@ -55,11 +55,12 @@ class Slice:
     plan: Plan
     answers: dict[str, AnswerClass]
     started: float
+    spent: Spent
     errors: dict[str, str] = field(default_factory=dict)
     to_apply: list[Held] = field(default_factory=list)
-    quarantined_keys: dict[str, str] = field(default_factory=dict)
     counts: Counts = field(default_factory=Counts)
-    requests: int = 0
+    list_pages: int = 0
+    details: int = 0
 
     @property
     def cycle(self) -> Cycle:
@@ -110,6 +111,7 @@ def _slice(
         plan.for_cycle(connection, stream, cycle, days),
         fetches.answered_keys(connection, cycle.cycle_id),
         time.monotonic(),
+        plan.spent_today(connection, cycle),
         counts=repaired,
     )
     asker = fetch.Asker(
@@ -157,7 +159,11 @@ def _ask_all(worker: Worker, asker: fetch.Asker, part: Slice, pause: Lock) -> En
                 continue
             if worker.stop():
                 return Ending("stopped")
+            if (limit := _day_limit(part, request, rows)) is not None:
+                return Ending("budget", limit)
             if time.monotonic() - part.started > budget.slice_seconds or rows >= budget.slice_items:
+                return Ending("more")
+            if request.kind == "list" and part.list_pages >= budget.slice_list_pages:
                 return Ending("more")
             rows += _ask_unit(worker, asker, part, request)
             if part.errors.get(request.key, "").startswith("refused: "):
@@ -177,6 +183,20 @@ def _ask_all(worker: Worker, asker: fetch.Asker, part: Slice, pause: Lock) -> En
     return Ending("done")
 
 
+def _day_limit(part: Slice, request: Request, rows: int) -> BudgetReason | None:
+    """Return which of the day's budgets the next request would overstep; chunks have none."""
+    if part.cycle.run_id is not None:
+        return None
+    budget, spent = part.stream.budget, part.spent
+    if request.kind == "list" and spent.list_pages + part.list_pages >= budget.day_list_pages:
+        return BudgetReason.LIST_PAGE_LIMIT
+    if request.kind == "detail" and spent.details + part.details >= budget.day_details:
+        return BudgetReason.DETAIL_LIMIT
+    if spent.items + rows >= budget.day_items:
+        return BudgetReason.ITEM_LIMIT
+    return None
+
+
 def _ask_unit(worker: Worker, asker: fetch.Asker, part: Slice, first: Request) -> int:
     """Ask for all pages of a unit; return about how many rows wait to be applied because of it."""
     page, head, todo = 0, None, [first]
@@ -184,7 +204,11 @@ def _ask_unit(worker: Worker, asker: fetch.Asker, part: Slice, first: Request) -
     while todo:
         request = todo.pop(0)
         fetched = fetch.ask(asker, request, page, head)
-        part.requests += 1
+        if request.kind == "list":
+            part.list_pages += 1
+        else:
+            part.details += 1
+
         worker.signal("stored")
         head = head or fetched.fetch_id
         page += 1
@@ -208,7 +232,7 @@ def _ask_unit(worker: Worker, asker: fetch.Asker, part: Slice, first: Request) -
 def _apply(worker: Worker, connection: Connection, part: Slice, finish: applying.Finish) -> tuple[Counts, CycleStatus]:
     """Apply what the slice has gathered and settle the cycle as `finish` says."""
     held, part.to_apply = part.to_apply, []
-    counts, status = _apply_held(worker, connection, part.lease, part.stream, held, finish, part.quarantined_keys)
+    counts, status = _apply_held(worker, connection, part.lease, part.stream, held, finish)
     part.counts += counts
     return counts, status
 
@@ -220,7 +244,6 @@ def _apply_held(
     stream: Stream,
     held: Sequence[Held],
     finish: applying.Finish,
-    quarantined: dict[str, str] | None = None,
 ) -> tuple[Counts, CycleStatus]:
     for _ in range(applying.REPEATS):
         units = applying.out_of_order(connection, stream, held)
@@ -228,8 +251,7 @@ def _apply_held(
         rebuilt = [
             applying.read(stream, asking) for asking in applying.all_askings(connection, worker.raw, stream, units)
         ]
-        if quarantined is not None:
-            quarantined.update({reading.unit: reading.error for reading in newest if reading.error is not None})
+
         try:
             return applying.apply(lease, stream, newest, rebuilt, finish)
         except applying.OrderChanged:

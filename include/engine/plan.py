@@ -26,6 +26,24 @@ class Plan:
     checkpoint: date | None
 
 
+@dataclass(frozen=True)
+class Spent:
+    """What a stream's polls of one KST date have spent: list pages, items and details."""
+
+    list_pages: int = 0
+    items: int = 0
+    details: int = 0
+
+
+def spent_today(connection: Connection, cycle: Cycle) -> Spent:
+    """Return what the stream's windows of the cycle's `run_date` have spent so far; nothing for a chunk."""
+    row = connection.execute(
+        query("plan.spent"), {"stream": cycle.stream, "run_date": cycle.row["run_date"]}
+    ).fetchone()
+    assert row is not None
+    return Spent(row["list_pages"], row["items"], row["details"])
+
+
 def for_cycle(connection: Connection, stream: Stream, cycle: Cycle, days: Calendar) -> Plan:
     """Plan a poll window or a backfill chunk."""
     if cycle.run_id is not None:

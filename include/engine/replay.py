@@ -88,7 +88,10 @@ def _stopped(worker: Worker, lease: Lease, stream: Stream, counts: Counts) -> Ve
 
 def _done(lease: Lease, stream: Stream, counts: Counts, units: int, refused: dict[str, str]) -> Verdict:
     def finish(connection: Connection, none: Counts) -> Settlement:
-        return Settlement(CycleStatus.SUCCESS, {} if units else {"success_reason": "nothing_due"})
+        outcome = Outcome.PARTIAL if refused else Outcome.SUCCESS
+        return Settlement(
+            CycleStatus.SUCCESS, {"outcome": outcome, **({} if units else {"success_reason": "nothing_due"})}
+        )
 
     applying.apply(lease, stream, (), (), finish)
 

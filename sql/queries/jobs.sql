@@ -16,7 +16,7 @@ select * from collect.job_runs where run_id = %(run_id)s;
 with opened as (
     update collect.cycles
        set cycle_status = 'PENDING', is_complete = false, finished_at = null, failure_reason = null, failure_cause_summary = null,
-           failure_kind = null, budget_exhausted_reason = null, success_reason = null, next_eligible_at = null,
+           failure_kind = null, outcome = null, budget_exhausted_reason = null, success_reason = null, next_eligible_at = null,
            failed_attempts = 0, updated_at = collect.clock()
      where run_id = %(run_id)s
        and (cycle_status in ('FAILED', 'BUDGET_EXHAUSTED') or (%(force)s and cycle_status = 'SUCCESS'))
@@ -51,7 +51,7 @@ select count(*) as total,
        count(*) filter (where cycle_status = 'BUDGET_EXHAUSTED') as out_of_budget,
        count(*) filter (where cycle_status = 'RUNNING') as running,
        count(*) filter (where cycle_status in ('NOT_STARTED', 'PENDING')) as open,
-       count(*) filter (where cycle_status = 'SUCCESS' and (detail_failure_count > 0 or quarantined_count > 0)) as partial,
+       count(*) filter (where outcome = 'partial') as partial,
        (array_agg(slot order by finished_at desc) filter (where cycle_status = 'SUCCESS'))[1] as last_good,
        (array_agg(slot order by cycle_id) filter (where cycle_status in ('NOT_STARTED', 'PENDING', 'RUNNING')))[1] as restart_at,
        coalesce(sum(new_count), 0)::bigint as rows_new,

@@ -9,3 +9,14 @@ values (%(stream)s, %(session_date)s, %(cycle)s, collect.clock())
 on conflict (stream) do update
    set session_date = excluded.session_date, cycle_id = excluded.cycle_id, updated_at = excluded.updated_at
  where c.session_date is null or c.session_date < excluded.session_date;
+
+-- name: spent
+-- What a stream's windows of one KST date have spent.
+select coalesce(sum(list_page_count), 0)::int as list_pages, coalesce(sum(fetched_count), 0)::bigint as items,
+       coalesce(sum(detail_request_count), 0)::int as details
+  from collect.cycles where stream = %(stream)s and run_date = %(run_date)s;
+
+-- name: before
+-- The window before a cycle's own, and what it came to.
+select cycle_status, outcome from collect.cycles
+ where stream = %(stream)s and window_start < %(window_start)s order by window_start desc limit 1;

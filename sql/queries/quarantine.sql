@@ -41,3 +41,8 @@ with run as (
 )
 insert into collect.cycles (stream, mode, slot, run_id, kind, chunk, created_at, updated_at)
 select %(stream)s, 'replay', run_id || '/' || %(unit)s, run_id, 'chunk', %(chunk)s, collect.clock(), collect.clock() from run;
+
+-- name: refused_units
+-- Units that a cycle could not read.
+select unit, min(reason) as reason from collect.quarantine
+ where cycle_id = %(cycle)s and scope = 'unit' and state = 'open' group by unit order by unit;

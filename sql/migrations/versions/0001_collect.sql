@@ -151,6 +151,8 @@ create table collect.cycles (
     failure_cause_summary    text check (length(failure_cause_summary) <= 1000),
     failure_kind             text check (failure_kind in ('retriable', 'terminal', 'refused')),
     success_reason           text check (success_reason in ('nothing_due')),
+    outcome                  text check (outcome in ('success', 'partial', 'failed_retriable', 'failed_terminal')),
+
     gate_at                  timestamptz(6),
     started_at               timestamptz(6),
     finished_at              timestamptz(6),
@@ -165,6 +167,7 @@ create table collect.cycles (
     constraint cycles_success_is_complete check (cycle_status <> 'SUCCESS' or is_complete),
     constraint cycles_out_of_budget_is_incomplete check
         (cycle_status <> 'BUDGET_EXHAUSTED' or (not is_complete and budget_exhausted_reason is not null)),
+    constraint cycles_terminal_has_an_outcome check ((finished_at is not null) = (outcome is not null)),
     constraint cycles_failure_has_a_reason check (cycle_status <> 'FAILED' or failure_reason is not null),
     constraint cycles_poll_has_a_window check
         ((mode = 'poll' and run_id is null) = (run_date is not null)
@@ -209,6 +212,7 @@ comment on column collect.cycles.failure_reason is 'Why it failed, in one line';
 comment on column collect.cycles.failure_cause_summary is 'What was seen, longer';
 comment on column collect.cycles.failure_kind is 'retriable: a later window may do it; terminal: needs a person; refused: the upstream said no';
 comment on column collect.cycles.success_reason is 'Why nothing had to be done';
+comment on column collect.cycles.outcome is 'What it came to; null while it is not over';
 comment on column collect.cycles.gate_at is 'When its last state was written, by the gate';
 comment on column collect.cycles.started_at is 'First claim';
 comment on column collect.cycles.finished_at is 'End';

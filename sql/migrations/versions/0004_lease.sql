@@ -52,15 +52,17 @@ begin
         return null;
     end if;
     if v_old.cycle_id is not null then
-        update collect.cycles set cycle_status = 'FAILED', failure_kind = 'retriable',
+        update collect.cycles set cycle_status = 'FAILED', failure_kind = 'retriable', outcome = 'failed_retriable',
                failure_reason = 'not published by its last try',
                failure_cause_summary = 'The window of ' || p_slot || ' opened while this one still waited; its keys stay pending.',
                finished_at = t, updated_at = t, gate_at = t
          where cycle_id = v_old.cycle_id and cycle_status = 'PENDING';
     end if;
     insert into collect.cycles (stream, mode, slot, run_date, window_start, due_at, session_date, kind, cycle_status,
-                                next_eligible_at, created_at, updated_at, gate_at)
-    values (p_stream, 'poll', p_slot, p_run_date, p_start, p_due, p_session, p_kind, 'PENDING', p_start, t, t, t)
+                                next_eligible_at, continuation_cursor, created_at, updated_at, gate_at)
+    values (p_stream, 'poll', p_slot, p_run_date, p_start, p_due, p_session, p_kind, 'PENDING', p_start,
+            (select case when n.cycle_status = 'BUDGET_EXHAUSTED' then n.continuation_cursor end from collect.cycles n
+              where n.stream = p_stream and n.window_start < p_start order by n.window_start desc limit 1), t, t, t)
     on conflict do nothing
     returning cycle_id into v_id;
     return v_id;
@@ -137,6 +139,10 @@ begin
            failed_attempts = c.failed_attempts + coalesce((p_facts->>'failed_attempt')::smallint, 0::smallint),
            budget_exhausted_reason = p_facts->>'budget',
            success_reason = p_facts->>'success_reason',
+           outcome = case when v_over then coalesce(p_facts->>'outcome', case
+               when p_status <> 'FAILED' then 'success'
+               when p_facts->>'failure_kind' in ('terminal', 'refused') then 'failed_terminal'
+               else 'failed_retriable' end) end,
            failure_reason = left(p_facts->>'failure_reason', 200),
            failure_cause_summary = left(p_facts->>'failure_cause', 1000),
            failure_kind = p_facts->>'failure_kind',
@@ -152,6 +158,23 @@ begin
 end $$;
 comment on function collect.settle(bigint, uuid, text, jsonb) is
     'Write a cycle''s state, cursor and counters under its token, after the gate; raises DBL01 where the lease is over';
+
+create function collect.tell_second_failure(p_cycle bigint) returns void
+language sql volatile as $$
+    insert into ops.alerts (alert_key, severity, text, next_try_at, created_at)
+    select 'cycle/' || c.cycle_id || '/FAILED', 'error',
+           format('%s failed twice in a row: window %s KST, session %s: %s. %s Nothing stored is lost; the next window asks again.',
+                  c.stream, to_char(c.window_start at time zone 'Asia/Seoul', 'YYYY-MM-DD HH24:MI'), c.session_date,
+                  c.failure_reason, c.failure_cause_summary),
+           collect.clock(), collect.clock()
+      from collect.cycles c
+     where c.cycle_id = p_cycle and c.cycle_status = 'FAILED'
+       and (select p.cycle_status = 'FAILED' from collect.cycles p
+             where p.stream = c.stream and p.window_start < c.window_start order by p.window_start desc limit 1)
+    on conflict (alert_key) do nothing
+$$;
+comment on function collect.tell_second_failure(bigint) is
+    'Put an alert where a window failed like the one before it; a single failure that a retry repairs is not told';
 
 create function collect.recover(p_stream text, p_limit integer) returns setof collect.cycles
 language plpgsql volatile set search_path = collect, pg_temp as $$
@@ -171,6 +194,7 @@ begin
                    failed_attempts = c.failed_attempts + 1,
                    next_eligible_at = null,
                    failure_kind = case when not v_retry then 'retriable' end,
+                   outcome = case when not v_retry then 'failed_retriable' end,
                    failure_reason = case when not v_retry then 'lease expired' end,
                    failure_cause_summary = case when not v_retry then
                        format('%s held the lease until %s and gave no sign of life; what it had stored is kept and will be applied.',
@@ -179,6 +203,9 @@ begin
                    updated_at = t, gate_at = case when c.mode = 'poll' then t end
              where c.cycle_id = v.cycle_id and c.cycle_status = 'RUNNING' and c.lease_until <= t
             returning c.*;
+        if v.mode = 'poll' and v.run_id is null then
+            perform collect.tell_second_failure(v.cycle_id);
+        end if;
     end loop;
 end $$;
 comment on function collect.recover(text, integer) is
