@@ -134,6 +134,7 @@ def _job(options: argparse.Namespace, mode: Mode) -> int:
         run_id=options.run_id or "",
         force=options.force,
         reason=getattr(options, "reason", "") or "",
+        replay_into="versioned" if getattr(options, "beside", False) else "overwrite",
         who=options.who,
     )
     if options.dry_run:
@@ -297,6 +298,7 @@ def _parser() -> argparse.ArgumentParser:
         added.add_argument("--who", default=getpass.getuser(), help="who asks (default: this user)")
         if name == "replay":
             added.add_argument("--reason", required=True, help="why; kept with the run")
+            added.add_argument("--beside", action="store_true", help="into copies of the tables, named after the run")
 
     out = verb("quarantine", _quarantine, "Look at quarantine, and let entries out.")
     out.add_argument("action", choices=["list", "retry", "accept", "drop"])

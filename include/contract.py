@@ -171,7 +171,7 @@ class Table:
     """A table, declared once: the migration, staging, merge, parquet schema and data dictionary follow it.
 
     `key` identifies a row; `session_date` names the column with the market's own day. `replaces` = "unit":
-    rows of a unit that a newer answer no longer gives are withdrawn; "nothing": rows are only added or revised.
+    rows of a unit that a newer answer no longer gives are withdrawn; "nothing": rows are only added or revised. `is_copy` marks a replay's copy, which is not published.
     """
 
     schema: str
@@ -182,6 +182,7 @@ class Table:
     session_date: str | None
     rules: tuple[Rule, ...] = ()
     replaces: Literal["unit", "nothing"] = "unit"
+    is_copy: bool = False
 
     @property
     def qualified(self) -> str:

@@ -153,12 +153,12 @@ def _merge_all(
         step = merge.rebuild if is_rebuild else merge.newest
         counts += Counts(read=sum(filled.values()), quarantined=broken)
         counts += step(connection, stream, table, cycle.cycle_id, cycle.attempt)
-        if not broken:
+        if not broken and not table.is_copy:
             good = [reading for reading in readable if reading.is_whole]
             for reading in good:
                 merge.resolve_quarantine(connection, stream, [reading.unit], reading.fetch_id, cycle.cycle_id)
         stage.drop(connection, table)
-    for reading in readable:
+    for reading in () if any(table.is_copy for table in tables) else readable:
         fetches.mark_applied(
             connection,
             reading.fetch_ids,

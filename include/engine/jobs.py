@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from include.calendars import Calendar
 from include.contract import Ask, Mode, Outcome, Stream
-from include.engine import windows
+from include.engine import versioned, windows
 from include.engine.db import Connection, Row, connect, query
 
 BATCH = 5_000
@@ -155,6 +155,9 @@ def start(url: str, request: JobRequest) -> str:
         if created is None:
             _refuse_another(row, request)
             return _reopen(connection, request, row)
+        if request.mode is Mode.REPLAY and request.replay_into == "versioned":
+            copies = [name for stream in request.streams for name in versioned.create(url, stream, request.name)]
+            return f"STARTED – run {request.name}, into {', '.join(copies)}"
         return f"STARTED – run {request.name}"
     finally:
         connection.close()

@@ -84,7 +84,7 @@ def _runner(connection: Connection, file: str, parts: Mapping[str, sql.Composabl
 
 
 def _mark_stale(connection: Connection, table: Table, partitions: list[str]) -> None:
-    if partitions:
+    if partitions and not table.is_copy:
         connection.execute(
             template("merge.mark_stale"), {"table": table.qualified, "partitions": sorted(set(partitions))}
         )

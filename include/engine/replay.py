@@ -13,10 +13,10 @@ from typing import Any
 
 from include.contract import CycleStatus, Mode, Outcome, Stream
 from include.engine import apply as applying
-from include.engine import fetches
+from include.engine import fetches, versioned
 from include.engine.apply import Settlement
 from include.engine.cycle import Worker
-from include.engine.db import Connection, connect
+from include.engine.db import Connection, connect, query
 from include.engine.lease import Lease, LeaseLost, claim, renewed
 from include.engine.merge import Counts
 from include.engine.verdict import Verdict, describe_counts, where
@@ -30,6 +30,9 @@ def work(worker: Worker, stream: Stream, run_id: str) -> Verdict | None:
     worker.signal("claimed")
     connection = connect(worker.url, application="daybook replay", autocommit=True)
     try:
+        into = connection.execute(query("jobs.find"), {"run_id": run_id}).fetchone()
+        if into is not None and into["replay_into"] == "versioned":
+            stream = versioned.stream_into_copies(stream, run_id)
         with renewed(lease) as pause:
             units = _units(connection, stream, lease.cycle.chunk)
             counts, refused = Counts(), dict[str, str]()
