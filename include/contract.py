@@ -85,7 +85,8 @@ class Request:
     """One request to an upstream.
 
     `key` names it for ever (stable, deterministic, without secrets); `unit` names the logical request whose
-    pages or files belong together, and begins with the key that an operator would name, then a slash. `url` is absolute, on one of the source's hosts and free of secrets: the
+    pages or files belong together, and begins with the key that an operator would name, then a slash. `url`
+    is absolute, on one of the source's hosts and free of secrets: the
     engine adds credentials when it sends. `session_date` is the day that the data belongs to, None where a
     request has none. `expected` says that the calendar expects data: then an absence means "not yet".
     `required` says that a poll is not complete without it. `kind` is what it costs: a list page or a detail.
@@ -171,7 +172,8 @@ class Table:
     """A table, declared once: the migration, staging, merge, parquet schema and data dictionary follow it.
 
     `key` identifies a row; `session_date` names the column with the market's own day. `replaces` = "unit":
-    rows of a unit that a newer answer no longer gives are withdrawn; "nothing": rows are only added or revised. `is_copy` marks a replay's copy, which is not published.
+    rows of a unit that a newer answer no longer gives are withdrawn; "nothing": rows are only added or
+    revised. `is_copy` marks a replay's copy, which is not published.
     """
 
     schema: str
