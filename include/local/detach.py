@@ -55,6 +55,7 @@ def up(options: stack.Options, say: stack.Say) -> int:
             mine = record is not None and record.supervisor is not None and record.supervisor.pid == process.pid
             if record is not None and mine and record.phase == "ready" and not passed_on:
                 break
+    _copy(log, seen)
     for line in stack.greeting(state, Addresses("", "", record.ports["api-server"]).api, detached=True):
         print(line, flush=True)
     return 0

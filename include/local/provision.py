@@ -62,6 +62,11 @@ def source_of(dag: Mapping[str, Any]) -> str | None:
     return next((tag.removeprefix("source:") for tag in tags if tag.startswith("source:")), None)
 
 
+def _is_ours(dag: Mapping[str, Any]) -> bool:
+    """Whether a DAG is one of the system's own; one that somebody else put into the folder is left to them."""
+    return any(tag["name"] == "system" for tag in dag["tags"])
+
+
 def provision_dags(airflow: Airflow, environment: Mapping[str, str], say: Callable[[str], None]) -> Provisioned:
     """Unpause what can run and was not unpaused before; name the sources that wait for their connection.
 
@@ -76,6 +81,8 @@ def provision_dags(airflow: Airflow, environment: Mapping[str, str], say: Callab
     waiting: dict[str, list[str]] = {}
     for dag in sorted(airflow.all("/dags", "dags"), key=lambda one: one["dag_id"]):
         source = source_of(dag)
+        if source is None and not _is_ours(dag):
+            continue
         if source is not None and connections.get(source) not in there:
             waiting.setdefault(source, []).append(dag["dag_id"])
         elif dag["dag_id"] not in done:
@@ -100,9 +107,11 @@ def provision_dags(airflow: Airflow, environment: Mapping[str, str], say: Callab
 def parsed(airflow: Airflow) -> int:
     """How many DAG files the DAG processor has read, those with errors included.
 
+    A DAG without a tag is not counted: all of ours have one, and it may be written a moment later.
+
     Raises:
         LocalFailure: Airflow refused.
     """
-    files = {dag["fileloc"] for dag in airflow.all("/dags", "dags")}
+    files = {dag["relative_fileloc"] for dag in airflow.all("/dags", "dags") if dag["tags"]}
     errors = airflow.all("/importErrors", "import_errors")
-    return len(files) + len({error["filename"] for error in errors})
+    return len(files | {error["filename"] for error in errors})

@@ -118,8 +118,8 @@ class Stack:
         return chosen
 
     def _start_database(self) -> None:
-        self._say("PostgreSQL starts")
         given = self._settings.database_url or self._own.get("DATABASE_URL")
+        self._say("the PostgreSQL of DATABASE_URL is used" if given else "PostgreSQL starts")
         found = database.start(self.state, given, POSTGRES_PORT, self._say)
         self._cluster = found.cluster
         if found.cluster is not None:

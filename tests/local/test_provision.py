@@ -16,7 +16,7 @@ class Fake:
 
     def __init__(self, *dags: tuple[str, str]) -> None:
         self.dags = {
-            dag_id: {"dag_id": dag_id, "is_paused": True, "tags": [{"name": tag}], "fileloc": f"/dags/{dag_id}.py"}
+            dag_id: {"dag_id": dag_id, "is_paused": True, "tags": [{"name": tag}], "relative_fileloc": f"{dag_id}.py"}
             for dag_id, tag in dags
         }
         self.pools: dict[str, dict[str, Any]] = {"default_pool": {"name": "default_pool", "slots": 128}}
@@ -105,6 +105,12 @@ def test_a_dag_that_is_new_is_unpaused_beside_one_that_an_operator_paused() -> N
     fake.dags.update(Fake(("upkeep", "system")).dags)
     provisioned(fake, {})
     assert fake.paused() == {"publish"}
+
+
+def test_a_dag_that_somebody_else_put_into_the_folder_is_left_to_them() -> None:
+    fake = Fake(("mine", "private"))
+    provisioned(fake, CONNECTED)
+    assert fake.paused() == {"mine"}
 
 
 def test_pools_are_made_once_and_a_resized_one_stays_resized() -> None:
