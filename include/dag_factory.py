@@ -1,0 +1,217 @@
+"""What the DAG of one source looks like: check, one task and its lanes for each stream, summary.
+
+Promises: one graph for all modes; the same text in every process that parses it; nothing is read, asked or looked
+up while a file is parsed. Never: no source is known by name, and no heavy module is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from enum import IntEnum
+from typing import Any
+
+from airflow.sdk import DAG, CronTriggerTimetable, Param
+
+from include.contract import Source, Stream
+from include.operators import declared
+from include.operators.check import CheckRequestOperator
+from include.operators.collect import CHECK, LaneOperator, PollOperator, alias
+from include.operators.endings import FOR_GOOD
+from include.operators.page import doc
+from include.operators.summary import SummaryOperator, task_of
+from include.operators.tick import EXECUTION_TIMEOUT
+
+# Before anything was ever due; it never changes, as Airflow would make a new version of the DAG.
+START = datetime(2026, 1, 1, tzinfo=UTC)
+# A task that was killed is tried again; one that said why it failed is not (see `endings`).
+RETRIES, RETRY_DELAY = 2, timedelta(seconds=20)
+LANES_POOL = "backfill"
+LANES_PRIORITY = 5
+MOST_RUNS = 8
+
+
+class Priority(IntEnum):
+    """What goes first when workers are short."""
+
+    FIRST = 100
+    DAILY_MARKET = 80
+    MACRO = 60
+    LISTS = 40
+    BULK = 20
+
+
+def source_dag(
+    source: Source,
+    *,
+    job: str | None = None,
+    streams: Sequence[Stream] = (),
+    priority: Priority = Priority.DAILY_MARKET,
+) -> DAG:
+    """Return the DAG of a source's main job, or of another job of it.
+
+    Args:
+        source: the source, as declared.
+        job: name of a job with another cadence; its DAG is `<source>_<job>`.
+        streams: the streams of this job, in order; all of the source where empty. Their schedule is the first one's.
+        priority: what of all that waits goes first.
+    """
+    declared.declare(source)
+    chosen = tuple(streams) or source.streams
+    schedule = chosen[0].schedule
+    dag = DAG(
+        dag_id=f"{source.name}_{job}" if job else source.name,
+        description=f"{source.title}: {', '.join(stream.title.lower() for stream in chosen)}",
+        schedule=CronTriggerTimetable(schedule.cron, timezone=schedule.timezone),
+        start_date=START,
+        catchup=False,
+        # Exclusion is the database's; this only bounds how much waits side by side.
+        max_active_runs=MOST_RUNS,
+        params=_params(chosen),
+        default_args=DEFAULTS,
+        doc_md=doc(source, chosen, LANES_POOL),
+        tags=[f"source:{source.name}", "kind:collect"],
+        allowed_run_types=None if _is_daily(schedule.cron) else _WITHOUT_BACKFILL,
+    )
+    with dag:
+        _tasks(source, chosen, priority)
+    return dag
+
+
+DEFAULTS: dict[str, Any] = {
+    "owner": "daybook",
+    "retries": RETRIES,
+    "retry_delay": RETRY_DELAY,
+    "retry_policy": FOR_GOOD,
+    "execution_timeout": EXECUTION_TIMEOUT,
+    "weight_rule": "absolute",
+}
+"""What all tasks of the house have in common."""
+
+# Airflow's Backfill form would make one run for each of many windows a day; the API then refuses it in words.
+_WITHOUT_BACKFILL = ("scheduled", "manual", "operator_triggered", "asset_triggered")
+
+
+def _is_daily(cron: str) -> bool:
+    minute, hour, *_ = cron.split()
+    return minute.isdigit() and hour.isdigit()
+
+
+def _tasks(source: Source, streams: Sequence[Stream], priority: Priority) -> None:
+    """Lay out the graph.
+
+    A mapped task has one pool, and polls must not wait behind backfills: so a stream has a task for polls in the
+    default pool and lanes in a pool of their own. The one that a run has no use for is skipped: lanes for a poll
+    because there are none, the other by itself.
+    """
+    names = tuple(stream.name for stream in streams)
+    check = CheckRequestOperator(task_id=CHECK, source=source.name, streams=names, priority_weight=priority)
+    summary = SummaryOperator(task_id="summary", trigger_rule="all_done", priority_weight=priority)
+    before: list[Any] = []
+    for stream in streams:
+        task_id = task_of(stream.name)
+        # A stream waits for the ones before it, and runs whatever came of them.
+        rule = "all_done" if before else "all_success"
+        poll = PollOperator(
+            task_id=task_id,
+            stream=stream.name,
+            outlets=[alias(stream.name)],
+            trigger_rule=rule,
+            priority_weight=priority,
+        )
+        lanes = LaneOperator.partial(
+            task_id=f"{task_id}_lanes",
+            stream=stream.name,
+            outlets=[alias(stream.name)],
+            trigger_rule=rule,
+            priority_weight=LANES_PRIORITY,
+            pool=LANES_POOL,
+            map_index_template="{{ lane }}",
+        ).expand(lane=check.output)
+        check >> poll
+        for earlier in before:
+            earlier >> [poll, lanes]
+        before = [poll, lanes]
+        [poll, lanes] >> summary
+    check >> summary
+
+
+def _params(streams: Sequence[Stream]) -> dict[str, Param]:
+    names = [stream.name for stream in streams]
+    return {
+        "mode": Param(
+            "poll",
+            type="string",
+            enum=["poll", "backfill", "replay"],
+            values_display={
+                "poll": "Poll: what is due now",
+                "backfill": "Backfill: a range of sessions",
+                "replay": "Replay: read again what is stored",
+            },
+            title="Mode",
+            description="Poll asks for what is due now; backfill for a range of the past; replay asks nobody.",
+        ),
+        "streams": Param(
+            [],
+            type="array",
+            items={"type": "string", "enum": names},
+            examples=names,
+            title="Streams",
+            description="Only these streams, in the DAG's order; all of them where empty.",
+        ),
+        "start_date": Param(
+            None,
+            type=["null", "string"],
+            format="date",
+            title="First session",
+            description="First session date, inclusive; for backfill and replay.",
+        ),
+        "end_date": Param(
+            None,
+            type=["null", "string"],
+            format="date",
+            title="Last session",
+            description="Last session date, inclusive; for backfill and replay.",
+        ),
+        "keys": Param(
+            [],
+            type="array",
+            items={"type": "string", "minLength": 1, "maxLength": 100},
+            title="Keys",
+            description=f"Only these keys, one a line; all where empty. They are {streams[0].keys_are}.",
+        ),
+        "run_id": Param(
+            "",
+            type=["null", "string"],
+            pattern="^[A-Za-z0-9_.~:+-]{0,200}$",
+            title="Run name",
+            description="Names a backfill or replay, to go on with it; made from the request where empty.",
+        ),
+        "dry_run": Param(
+            False,
+            type="boolean",
+            title="Dry run",
+            description="Show plan, chunks, requests and time, and write nothing.",
+        ),
+        "force": Param(
+            False,
+            type="boolean",
+            title="Once more",
+            description="Do it although it is done. Poll: a backfill of what the last window was responsible for. "
+            "It never overrides a lease, a freeze or a budget.",
+        ),
+        "replay_into": Param(
+            "overwrite",
+            type="string",
+            enum=["overwrite", "versioned"],
+            title="Replay into",
+            description="Overwrite the tables where they differ (the history keeps what was there), or a copy.",
+        ),
+        "reason": Param(
+            "",
+            type=["null", "string"],
+            maxLength=500,
+            title="Reason",
+            description="Why, in your words; recorded with the run, and needed for a replay.",
+        ),
+    }

@@ -1,0 +1,137 @@
+"""The tasks that collect: one per stream for what is due now, and lanes for backfills and replays.
+
+Promises: a task works in ticks under leases of the engine and ends as the rows say. An asset event is sent only when
+rows changed. Never: nothing is asked of the upstream here, and no stream's failure is told of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC
+from typing import Any
+
+from airflow.sdk import Asset, AssetAlias
+
+from include import settings
+from include.calendars import SEOUL
+from include.contract import Credentials, Mode, Stream
+from include.operators import declared
+from include.operators.endings import Ended
+from include.operators.tick import Tick, Turn
+
+CHECK = "check_request"
+
+
+def asset(stream: str) -> Asset:
+    """Return the asset that stands for a stream's rows: consumers are scheduled on it."""
+    return Asset(stream, group="rows")
+
+
+def alias(stream: str) -> AssetAlias:
+    """Return the alias through which a task sends the event, or sends none."""
+    return AssetAlias(f"{stream}_changed", group="rows")
+
+
+class _Collecting(Tick):
+    """What both kinds of task share: the stream, the request, the worker, the event."""
+
+    def __init__(self, *, stream: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.stream = stream
+
+    def request(self, context: Mapping[str, Any]) -> Ended | dict[str, Any]:
+        """Return what check_request asks of this run, or how the task ends where that is nothing for it."""
+        asked: dict[str, Any] | None = context["ti"].xcom_pull(task_ids=CHECK, key="request")
+        if asked is None:
+            return Ended("skipped", f"SKIPPED – {CHECK} did not let the run through, so nothing was asked.")
+        if asked["dry_run"]:
+            return Ended("skipped", f"SKIPPED – this is a dry run; the plan is in the log and the note of {CHECK}.")
+        if self.stream not in asked["streams"]:
+            return Ended("skipped", f"SKIPPED – this run is limited to {', '.join(asked['streams'])}.")
+        return asked
+
+    def worker(self, stream: Stream, turn: Turn, *, asks: bool) -> Any:
+        """Return what the engine works with; a replay asks no upstream and needs no connection to one."""
+        from include.engine.cycle import Worker
+        from include.engine.lease import holder
+        from include.engine.raw import RawStore
+        from include.operators import resolve
+
+        source = declared.source(stream.source)
+        return Worker(
+            url=resolve.warehouse_url(),
+            raw=RawStore(settings.load().raw_root),
+            credentials=resolve.credentials(source) if asks else Credentials(source.hosts[0]),
+            owner=f"{turn.owner} on {holder()}",
+            stop=turn.stop,
+        )
+
+    def send_event(self, context: Mapping[str, Any], ended: Ended) -> None:
+        """Send the asset event of a green end that changed rows."""
+        if ended.how != "green" or not ended.changed:
+            return
+        facts = {name: ended.data.get(name) for name in ("cycle_id", "run_id", "session_date", "slot")}
+        day = context["dag_run"].run_after.astimezone(SEOUL).date().isoformat()
+        context["outlet_events"][alias(self.stream)].add(
+            asset(self.stream), extra={"stream": self.stream, "changed": ended.changed, "kst_day": day, **facts}
+        )
+
+
+class PollOperator(_Collecting):
+    """Works what is due of one stream now, or the newest of named keys."""
+
+    def work(self, context: Mapping[str, Any], turn: Turn) -> Ended:
+        """Work one tick."""
+        from include.operators import lanes, polling
+
+        asked = self.request(context)
+        if isinstance(asked, Ended):
+            return asked
+        if asked["mode"] != Mode.POLL:
+            return Ended("skipped", f"SKIPPED – mode={asked['mode']} is worked by the lanes.")
+        stream = declared.stream(self.stream)
+        worker = self.worker(stream, turn, asks=True)
+        if asked["run_id"] is not None:
+            ended = lanes.work(worker, stream, lanes.Job(asked["run_id"], Mode.POLL), turn)
+        else:
+            ti = context["ti"]
+            is_repeat = ti.try_number > 1 or bool(context.get("task_reschedule_count"))
+            ended = polling.poll(worker, stream, polling.Asked(_slot(context), is_repeat), turn)
+        self.send_event(context, ended)
+        return ended
+
+
+class LaneOperator(_Collecting):
+    """Works chunks of a backfill or replay of one stream, side by side with other lanes."""
+
+    def __init__(self, *, lane: int = 0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.lane = lane
+
+    def work(self, context: Any, turn: Turn) -> Ended:
+        """Work one tick."""
+        from include.operators import lanes
+
+        context["lane"] = f"lane {self.lane}"
+        asked = self.request(context)
+        if isinstance(asked, Ended):
+            return asked
+        mode = Mode(asked["mode"])
+        stream = declared.stream(self.stream)
+        worker = self.worker(stream, turn, asks=mode is not Mode.REPLAY)
+        ended = lanes.work(worker, stream, lanes.Job(asked["run_id"], mode), turn)
+        context["lane"] = f"lane {self.lane}: {ended.words.partition(' – ')[0].lower()}"
+        # The lane that settles the last chunk speaks for all of them.
+        self.send_event(context, ended)
+        return ended
+
+    def tell_run(self, context: Mapping[str, Any], ended: Ended) -> None:
+        """Lanes have a note each; the run's is written where the run begins and ends."""
+
+
+def _slot(context: Mapping[str, Any]) -> str | None:
+    """The window of a scheduled run, by its logical date; None for a run that has none."""
+    instant = context["dag_run"].logical_date
+    if instant is None or context["dag_run"].run_type != "scheduled":
+        return None
+    return str(instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))

@@ -1,0 +1,91 @@
+"""One tick of a lane: works the chunks of a backfill, a replay or a poll of named keys.
+
+Promises: lanes need no agreement, each claims the next chunk; a lane waits for chunks that wait, never for other
+lanes; what the upstream refuses for good stops the lane at once. Never: no state of a task is asked, only rows.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
+
+from include.contract import TERMINAL, Mode, Outcome, Stream
+from include.engine import cycle, jobs, replay, windows
+from include.engine.cycle import Worker
+from include.engine.jobs import Progress
+from include.engine.verdict import Verdict
+from include.operators.endings import Ended
+from include.operators.polling import data_of
+from include.operators.tick import Turn
+
+# How often a lane looks whether its stream is still frozen.
+FROZEN_WAIT = timedelta(minutes=5)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a lane works for: the run's name and its mode."""
+
+    run_id: str
+    mode: Mode
+
+
+def work(worker: Worker, stream: Stream, job: Job, turn: Turn) -> Ended:
+    """Work chunks until none is left, one must wait, or the tick's time is used."""
+    windows.declare(worker.url, (stream,))
+    while True:
+        verdict = _slice(worker, stream, job)
+        if verdict is None:
+            return _idle(worker, stream, job)
+        data = {**data_of(verdict), "run_id": job.run_id}
+        if verdict.is_refused:
+            log.warning(verdict.words)
+            continue
+        if verdict.outcome is Outcome.FAILED_TERMINAL:
+            words = f"{verdict.words} The chunks that are left wait; the same request goes on with them."
+            return Ended("red", words, data)
+        if verdict.status not in TERMINAL and verdict.next_eligible_at is not None:
+            wait = verdict.next_eligible_at - windows.standing(worker.url, stream).now
+            return Ended("again", verdict.words, data, wait)
+        if verdict.is_stopped or not turn.has_time(stream.budget.slice_seconds):
+            return Ended("again", verdict.words, data)
+        log.info(verdict.words)
+
+
+def _slice(worker: Worker, stream: Stream, job: Job) -> Verdict | None:
+    if job.mode is Mode.REPLAY:
+        return replay.work(worker, stream, job.run_id)
+    return cycle.work(worker, stream, job.mode, job.run_id)
+
+
+def _idle(worker: Worker, stream: Stream, job: Job) -> Ended:
+    """Nothing can be claimed: wait for chunks that wait, or end as the stream's part of the run stands."""
+    state = jobs.progress(worker.url, job.run_id, stream.name)
+    data = {"stream": stream.name, "run_id": job.run_id, "done": state.done, "total": state.total}
+    if state.open:
+        stands = windows.standing(worker.url, stream)
+        if stands.frozen and job.mode is not Mode.REPLAY:
+            return Ended("again", f"FROZEN – {state.words}: {stands.frozen}.", data, FROZEN_WAIT)
+        at = jobs.next_eligible(worker.url, job.run_id, stream.name)
+        return Ended("again", f"WAITING – {state.words}", data, at - stands.now if at else timedelta())
+    if state.running:
+        return Ended("green", f"LANE DONE – {state.words}; other lanes have the rest.", data)
+    return _settled(state, data)
+
+
+def _settled(state: Progress, data: dict[str, object]) -> Ended:
+    changed = state.rows_new + state.rows_changed + state.rows_withdrawn
+    if state.failed:
+        words = f"FAILED – {state.words}. First: {state.first_failure}. {again(state.run_id)}"
+        return Ended("red", words, data, changed=changed)
+    word = "BUDGET" if state.out_of_budget else "PARTIAL" if state.partial else "DONE"
+    words = f"{word} – {state.words}; {state.rows_read:,} rows read, {changed:,} new, changed or withdrawn."
+    return Ended("green", words, data, changed=changed)
+
+
+def again(run_id: str) -> str:
+    """Say what goes on with a run."""
+    return f"The same request once more (or run_id={run_id}) opens what failed again and leaves the rest."

@@ -1,0 +1,101 @@
+"""The page of a source's DAG: what somebody needs at three in the morning.
+
+Promises: made from the declaration alone, the same text in every process; schedules are shown in the upstream's zone
+and in Seoul. Never: no clock, no connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from include.calendars import SEOUL
+from include.contract import Schedule, Source, Stream
+
+_DAYS = {"*": "every day", "1-5": "Monday to Friday", "0": "Sunday", "6": "Saturday"}
+_NEXT_DAY = {-1: " the day before", 0: "", 1: " the next day"}
+
+
+def schedule_words(schedule: Schedule) -> str:
+    """Say when a stream asks: in its own zone, and in Seoul in winter and in summer."""
+    minute, hour, month_day, month, week_day = schedule.cron.split()
+    zone = schedule.timezone
+    if not (minute.isdigit() and hour.isdigit() and month_day == month == "*" and week_day in _DAYS):
+        return f"`{schedule.cron}` in {zone}"
+    text = f"{int(hour):02}:{int(minute):02} {zone.partition('/')[2].replace('_', ' ')}, {_DAYS[week_day]}"
+    there = [_in_seoul(zone, month, int(hour), int(minute)) for month in (7, 1)]
+    if zone == "Asia/Seoul":
+        return text
+    if there[0] == there[1]:
+        return f"{text} ({there[0]} in Seoul)"
+    return f"{text} ({there[0]} in Seoul in summer, {there[1]} in winter)"
+
+
+def _in_seoul(zone: str, month: int, hour: int, minute: int) -> str:
+    local = datetime(2026, month, 15, hour, minute, tzinfo=ZoneInfo(zone))
+    seoul = local.astimezone(SEOUL)
+    return f"{seoul:%H:%M}{_NEXT_DAY[(seoul.date() - local.date()).days]}"
+
+
+def wait_words(schedule: Schedule) -> str:
+    """Say how long a window waits for what is not published yet, and what follows a failure."""
+    text = (
+        f"Not published yet: asked again {_span(schedule.retry_first)} after the window opened, then every "
+        f"{_span(schedule.retry_every)}, until {_span(schedule.last_try)} after it."
+    )
+    if schedule.make_up:
+        spans = ", ".join(_span(offset) for offset in schedule.make_up)
+        text += f" Failed for a reason that may pass: make-up windows open {spans} after it, by themselves."
+    return text
+
+
+def _span(span: timedelta) -> str:
+    minutes = int(span.total_seconds() // 60)
+    hours, rest = divmod(minutes, 60)
+    return " ".join(part for part in (f"{hours} h" if hours else "", f"{rest} min" if rest else "") if part)
+
+
+def doc(source: Source, streams: Sequence[Stream], lanes_pool: str) -> str:
+    """Return the text that Airflow shows on the DAG's page."""
+    lines = [
+        f"# {source.title}",
+        "",
+        *(
+            f"**{stream.name}** – {stream.title}: {', '.join(t.qualified for t in stream.tables)}."
+            for stream in streams
+        ),
+        "",
+        f"**When.** {schedule_words(streams[0].schedule)}. {wait_words(streams[0].schedule)}",
+        "",
+        "**What it does.** `check_request` reads the request and refuses what cannot be, in words. Then one task a "
+        "stream asks for what is due, stores every answer unchanged, and applies it; `summary` says what came of it. "
+        "The note on the run begins with the word that matters.",
+        "",
+        "**When it is red,** read the note.",
+        "",
+        "| the note says | what to do |",
+        "|---|---|",
+        "| REFUSED | The request or a connection is wrong; the note says what. Trigger again with it put right. |",
+        "| FAILED … answers failed, lease expired | Nothing: a make-up window or the next window asks again. |",
+        "| FAILED … refused by the upstream | Mend the cause (key, plan, block), then backfill the session. |",
+        "| FAILED … not published by its last try | Nothing: its keys stay pending and are asked daily. |",
+        "| NOT FINISHED, PARTIAL – run … | Trigger the same request: it goes on and leaves what is good. |",
+        "",
+        "Clearing a task is always safe: what is over stays over, and what waits goes on. It never asks twice for one "
+        "window; to collect a session once more, backfill it.",
+        "",
+        "**The past.** Trigger with `mode=backfill`, `start_date` and `end_date` (session dates, both inclusive). The "
+        "same request again joins the run that is there; `force` asks again for what succeeded. "
+        "`mode=replay` with a `reason` reads again what is stored, without asking anybody.",
+        "",
+        "Airflow's own Backfill form works too: each of its runs collects again what the window of its instant was "
+        'responsible for. Its "to" is an instant, not a day: choose midnight after the last window. A range of '
+        "sessions is better asked for with `mode=backfill`.",
+        "",
+        f"`dry_run` shows the plan and writes nothing. `keys` are {streams[0].keys_are}. Backfills and replays work in "
+        f"the pool `{lanes_pool}`, so that polls always find a place.",
+        "",
+        f"Terms: {source.terms}",
+    ]
+    return "\n".join(lines)

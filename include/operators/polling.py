@@ -1,0 +1,124 @@
+"""One tick of a poll: works what is eligible for a stream, and says how the task ends.
+
+Promises: it follows the table of what the operator sees; whoever comes late reads the window's own verdict. Never:
+no state of a task is asked, only rows; no source is known by name.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from include.calendars import next_instant
+from include.contract import TERMINAL, CycleStatus, Mode, Stream
+from include.engine import cycle, windows
+from include.engine.cycle import Worker
+from include.engine.verdict import Verdict, kst, where
+from include.engine.windows import Standing
+from include.operators.endings import Ended
+from include.operators.tick import Turn
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What brought the task here: the window of a scheduled run, and whether the task was here before.
+
+    `slot` is the window's name where the run was scheduled for one; `is_repeat` is True for a cleared task, one that
+    Airflow tries again, and one that waited: then a window that is over decides how the task ends.
+    """
+
+    slot: str | None
+    is_repeat: bool
+
+
+def poll(worker: Worker, stream: Stream, asked: Asked, turn: Turn) -> Ended:
+    """Work slices until a window is over, must wait, or the tick's time is used."""
+    windows.declare(worker.url, (stream,))
+    over: list[Verdict] = []
+    while True:
+        windows.open_due(worker.url, stream)
+        verdict = cycle.work(worker, stream, Mode.POLL, None)
+        if verdict is None or verdict.is_refused:
+            if verdict is not None:
+                log.warning(verdict.words)
+            return _over(worker, over) if over else _nothing_eligible(worker, stream, asked, verdict)
+        if verdict.status in TERMINAL:
+            over.append(verdict)
+            if verdict.status is CycleStatus.FAILED:
+                return _over(worker, over)
+            log.info(verdict.words)
+            continue
+        if verdict.is_stopped or not (verdict.next_eligible_at or turn.has_time(stream.budget.slice_seconds)):
+            return Ended("again", verdict.words, data_of(verdict))
+        if verdict.next_eligible_at is not None:
+            wait = verdict.next_eligible_at - windows.standing(worker.url, stream).now
+            return Ended("again", verdict.words, data_of(verdict), wait)
+        log.info(verdict.words)
+
+
+def data_of(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict's ids and counts for an XCom; its words travel beside them."""
+    data = verdict.as_dict()
+    for name in ("words", "is_partial", "is_refused", "is_stopped"):
+        del data[name]
+    return data
+
+
+def ended_as(verdict: Verdict, words: str, changed: int = 0) -> Ended:
+    """Return how a task ends whose cycle is over: red where it failed, otherwise green."""
+    is_red = verdict.status is CycleStatus.FAILED
+    return Ended("red" if is_red else "green", words, data_of(verdict), changed=changed)
+
+
+def _over(worker: Worker, verdicts: list[Verdict]) -> Ended:
+    """The windows that this tick saw the end of: the last one decides, and the words name those before it.
+
+    What changed is read from the rows: earlier ticks may have written most of it.
+    """
+    words = "; before it: ".join(verdict.words for verdict in reversed(verdicts))
+    rows = windows.rows_of(worker.url, [verdict.cycle_id for verdict in verdicts if verdict.cycle_id is not None])
+    changed = sum(windows.verdict_of(row).counts.touched for row in rows.values())
+    return ended_as(verdicts[-1], words, changed)
+
+
+def _nothing_eligible(worker: Worker, stream: Stream, asked: Asked, lost: Verdict | None) -> Ended:
+    stands = windows.standing(worker.url, stream, asked.slot)
+    newest = stands.newest
+    if newest is None:
+        return Ended("green", f"NOTHING TO DO – no window of {stream.name} was ever due. {_next(stream, stands)}")
+    data = {"stream": stream.name, "cycle_id": newest["cycle_id"], "slot": newest["slot"]}
+    if newest["cycle_status"] == CycleStatus.RUNNING:
+        until = kst(newest["lease_until"])
+        return Ended(
+            "skipped",
+            f"ANOTHER RUN – {where(newest)} is worked by {newest['lease_owner']} until {until} at the latest, and goes "
+            "on without this run. If that one is gone, its lease ends then and a make-up window follows.",
+            data,
+        )
+    if newest["cycle_status"] == CycleStatus.PENDING:
+        if stands.frozen:
+            words = f"FROZEN – {where(newest)}: {stands.frozen}. It goes on by itself once it is running again."
+            return Ended("skipped", words, data)
+        at = newest["next_eligible_at"]
+        wait = at - stands.now if at else timedelta()
+        words = (
+            f"WAITING – {where(newest)} is asked again at {kst(at)}."
+            if wait > timedelta()
+            else "WAITING – for its turn."
+        )
+        return Ended("again", words, data, wait)
+    own = stands.own if stands.own and stands.own["finished_at"] else newest
+    verdict = windows.verdict_of(own)
+    if asked.is_repeat or lost is not None:
+        return ended_as(verdict, f"ALREADY OVER – {verdict.words}")
+    words = f"NOTHING TO DO – {verdict.words} {_next(stream, stands)}"
+    return Ended("green", words, {"stream": stream.name, "newest_slot": verdict.slot})
+
+
+def _next(stream: Stream, stands: Standing) -> str:
+    opening = next_instant(stream.schedule.cron, stream.schedule.timezone, stands.now)
+    return f"The next window opens at {kst(opening)}."

@@ -1,0 +1,127 @@
+"""The last task of a collecting run: what the whole of it came to.
+
+Promises: it reads rows, writes a job run's outcome, fails if any stream failed, and has the last word in the run's
+note. Never: the state of a task is taken for the truth, and nothing is collected here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from airflow.sdk import BaseOperator
+
+from include.contract import TERMINAL, CycleStatus
+from include.operators import notes
+from include.operators.collect import CHECK
+from include.operators.endings import Ended, Interrupted
+
+
+def task_of(stream: str) -> str:
+    """Return the id of the task that polls a stream; its lanes have the same with `_lanes`."""
+    return stream.partition(".")[2]
+
+
+class SummaryOperator(BaseOperator):
+    """Says what the run came to."""
+
+    template_fields = ("outcome",)
+    overwrite_rtif_after_execution = True
+    ui_color = "#f4ecd8"
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.outcome = ""
+
+    def execute(self, context: Any) -> None:
+        """Read what the rows say, tell it, and end as they do."""
+        import psycopg
+
+        asked: dict[str, Any] | None = context["ti"].xcom_pull(task_ids=CHECK, key="request")
+        try:
+            ended = self._conclude(asked, context) if asked else _not_let_through()
+        except psycopg.OperationalError as error:
+            first = str(error).partition("\n")[0][:300]
+            raise Interrupted(f"INTERRUPTED – the warehouse does not answer: {first}") from None
+        self.outcome = ended.words
+        context["ti"].xcom_push(key="outcome", value=ended.outcome())
+        notes.task(context, ended.words)
+        if asked:
+            notes.run(context, ended.words)
+        if ended.how != "red":
+            self.log.info(ended.words)
+        ended.leave()
+
+    def _conclude(self, asked: Mapping[str, Any], context: Mapping[str, Any]) -> Ended:
+        from include.operators import resolve
+
+        if asked["dry_run"] or asked["is_over"]:
+            return Ended("green", asked["words"])
+        url = resolve.warehouse_url()
+        if asked["run_id"] is not None:
+            return job(url, asked["run_id"])
+        outcomes = {name: context["ti"].xcom_pull(task_ids=task_of(name), key="outcome") for name in asked["streams"]}
+        return polls(url, outcomes)
+
+
+def _not_let_through() -> Ended:
+    return Ended("red", f"NOT DONE – {CHECK} did not let the run through; its note says why. Nothing was asked.")
+
+
+def polls(url: str, outcomes: Mapping[str, Mapping[str, Any] | None]) -> Ended:
+    """Return what the polls of a run came to, by the rows of the windows that they worked on."""
+    from include.engine import windows
+
+    numbers = [outcome["cycle_id"] for outcome in outcomes.values() if outcome and outcome.get("cycle_id")]
+    rows = windows.rows_of(url, numbers)
+    found = [_poll(name, outcome, rows) for name, outcome in outcomes.items()]
+    found.sort(key=lambda ended: ["red", "green", "skipped"].index(ended.how))
+    words = "; ".join(ended.words for ended in found)
+    return Ended(found[0].how, words, {"streams": {name: _state(name, outcomes, rows) for name in outcomes}})
+
+
+def _poll(name: str, outcome: Mapping[str, Any] | None, rows: Mapping[int, Mapping[str, Any]]) -> Ended:
+    if outcome is None:
+        return Ended("red", f"FAILED – {name}: the task {task_of(name)} ended without a word; its log says why.")
+    words = f"{outcome['words']}"
+    row = rows.get(outcome.get("cycle_id") or 0)
+    if outcome["how"] == "skipped" or row is None:
+        return Ended(outcome["how"], words)
+    status = CycleStatus(row["cycle_status"])
+    if status not in TERMINAL:
+        return Ended(
+            "red", f"NOT FINISHED – {name} is {status}; what was stored is kept. The next run goes on with it."
+        )
+    return Ended("red" if status is CycleStatus.FAILED else "green", words)
+
+
+def _state(
+    name: str, outcomes: Mapping[str, Mapping[str, Any] | None], rows: Mapping[int, Mapping[str, Any]]
+) -> str | None:
+    row = rows.get((outcomes[name] or {}).get("cycle_id") or 0)
+    return str(row["cycle_status"]) if row else None
+
+
+def job(url: str, run_id: str) -> Ended:
+    """Write what a job run came to, and return it."""
+    from include.engine import jobs
+    from include.operators.lanes import again
+
+    outcome, state = jobs.conclude(url, run_id)
+    changed = state.rows_new + state.rows_changed + state.rows_withdrawn
+    data = {"run_id": run_id, "outcome": str(outcome) if outcome else None, "total": state.total, "done": state.done}
+    place = f"run {run_id}: {state.words}; {state.rows_read:,} rows read, {changed:,} new, changed or withdrawn"
+    if not state.total:
+        return Ended("green", f"NOTHING TO DO – run {run_id}: the range holds no day that could have data.", data)
+    if state.running:
+        return Ended(
+            "skipped", f"ANOTHER RUN – {place}. What is running is another run's and goes on without this.", data
+        )
+    if state.open:
+        return Ended("red", f"NOT FINISHED – {place}. The same request goes on where it ended.", data)
+    if state.failed:
+        word = "PARTIAL" if state.done else "FAILED"
+        return Ended("red", f"{word} – {place}. First: {state.first_failure}. {again(run_id)}", data)
+    if state.out_of_budget:
+        return Ended("green", f"BUDGET – {place}. {again(run_id)}", data)
+    return Ended("green", f"{'PARTIAL' if state.partial else 'DONE'} – {place}.", data)

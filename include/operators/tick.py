@@ -1,0 +1,104 @@
+"""A task that works in ticks: it ends, or gives its place back and is called again later.
+
+Promises: a tick ends within minutes, so that no task holds a worker longer; what happened stands in the log's last
+line, in the XCom `outcome`, in the rendered field of that name and, best effort, in the notes. A task that is killed
+or whose supervisor is gone stops between two steps. Never: no wait is slept through, and no exception is raised from
+a signal handler.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk import BaseSensorOperator
+
+from include.operators import notes
+from include.operators.endings import Ended, Interrupted
+from include.operators.resolve import ConnectionUnfit
+
+# How long one tick works, and after how long Airflow takes it for stuck.
+WORK_SECONDS = 600.0
+EXECUTION_TIMEOUT = timedelta(minutes=20)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a tick may know about its turn: when to stop, how long it may work, and who works."""
+
+    stop: Callable[[], bool]
+    began: float
+    owner: str
+
+    def has_time(self, seconds: float) -> bool:
+        """Say whether something that takes so many seconds would still end within the tick."""
+        return time.monotonic() - self.began + seconds <= WORK_SECONDS
+
+
+class Tick(BaseSensorOperator):
+    """A task that is called until it ends; subclasses say in `work` what one call does."""
+
+    template_fields = ("outcome",)
+    overwrite_rtif_after_execution = True
+    ui_color = "#e8f0e4"
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(mode="reschedule", poke_interval=60, timeout=timedelta(days=3_650), **kwargs)
+        self.outcome = ""
+        self._stopped = False
+
+    def work(self, context: Mapping[str, Any], turn: Turn) -> Ended:
+        """Do one tick and say what it came to."""
+        raise NotImplementedError
+
+    def execute(self, context: Any) -> None:
+        """Work one tick. The sensor's own timeout has no say: windows and runs decide how long is waited."""
+        self.poke(context)
+
+    def poke(self, context: Any) -> bool:
+        """Work one tick, tell what happened, and leave as it ended."""
+        ended = self._work(context)
+        self.outcome = ended.words
+        context["ti"].xcom_push(key="outcome", value=ended.outcome())
+        if ended.how != "red":
+            self.log.info(ended.words)
+        notes.task(context, ended.words)
+        self.tell_run(context, ended)
+        ended.leave()
+        return True
+
+    def tell_run(self, context: Mapping[str, Any], ended: Ended) -> None:
+        """Put a note on the run too; the last task to do so has the last word."""
+        if ended.how != "skipped":
+            notes.run(context, ended.words)
+
+    def on_kill(self) -> None:
+        """Raise a flag and nothing else: this is called from a signal handler."""
+        self._stopped = True
+
+    def _work(self, context: Any) -> Ended:
+        import psycopg
+
+        parent = os.getppid()
+        ti = context["ti"]
+        turn = Turn(
+            stop=lambda: self._stopped or os.getppid() != parent,
+            began=time.monotonic(),
+            owner=f"{ti.dag_id} {ti.run_id} {ti.task_id}",
+        )
+        if not context.get("task_reschedule_count"):
+            notes.task(context, f"WORKING – attempt {ti.try_number}")
+        try:
+            return self.work(context, turn)
+        except ConnectionUnfit as unfit:
+            return Ended("red", f"REFUSED – {unfit}")
+        except psycopg.OperationalError as error:
+            raise Interrupted(f"INTERRUPTED – the warehouse does not answer: {_first_line(error)}") from None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error) or type(error).__name__).partition("\n")[0][:300]
