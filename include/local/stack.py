@@ -158,7 +158,7 @@ class Stack:
         self.supervisor.start(
             self._program(
                 "sandbox", "include.sandbox", "--port", str(self.addresses.sandbox_port),
-                "--database-url", self.addresses.warehouse, "--state", str(home), *answers,
+                "--simulated-time", "--state", str(home), *answers,
             )
         )  # fmt: skip
         health = f"{self.addresses.sandbox}/_sandbox/health"

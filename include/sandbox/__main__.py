@@ -21,6 +21,7 @@ from include.sandbox.clock import DatabaseClock, real_clock
 from include.sandbox.exchange import World
 from include.sandbox.recordings import RecordingsError
 from include.sandbox.server import ServerError, serve
+from include.settings import SettingError, connection
 
 WAKE_SECONDS = 0.5
 
@@ -29,7 +30,9 @@ def _arguments(words: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m include.sandbox", description="Stand-ins for all upstreams.")
     parser.add_argument("--port", type=int, default=0, help="port on the loopback address; 0: any free one")
     parser.add_argument("--hub-port", type=int, help="answer on this port as well (the Hub is on --port too)")
-    parser.add_argument("--database-url", help="warehouse whose simulated time is used; without it the real time")
+    parser.add_argument(
+        "--simulated-time", action="store_true", help="take the time from connection warehouse (AIRFLOW_CONN_WAREHOUSE)"
+    )
     parser.add_argument("--state", type=Path, help="where the Hub keeps its repositories; without it nothing stays")
     parser.add_argument("--recordings", type=Path, help="directory with recordings.tsv, in place of generated data")
     parser.add_argument("--seed", type=int, default=7, help="decides all generated data")
@@ -61,8 +64,10 @@ def main(words: list[str] | None = None) -> int:
         recordings = recorded.load(arguments.recordings) if arguments.recordings else None
         with _state(arguments.state) as state:
             world = World(state, arguments.seed, arguments.companies, not arguments.no_hub_limits)
-            clock = DatabaseClock(arguments.database_url) if arguments.database_url else real_clock
-            sandbox = build(world, clock=clock, clock_is_remote=bool(arguments.database_url), recordings=recordings)
+            # By the environment: a command line, and the password in it, can be read by everybody on the machine.
+            simulated = connection("warehouse").database_url if arguments.simulated_time else None
+            clock = DatabaseClock(simulated) if simulated else real_clock
+            sandbox = build(world, clock=clock, clock_is_remote=bool(simulated), recordings=recordings)
             ports = [arguments.port] + ([arguments.hub_port] if arguments.hub_port is not None else [])
             with serve(sandbox.app, *ports) as running:
                 print(
@@ -73,7 +78,7 @@ def main(words: list[str] | None = None) -> int:
                     continue
                 if not stop.is_set():
                     raise ServerError("The sandbox's server ended by itself; its own error stands above.")
-    except (RecordingsError, ServerError) as failure:
+    except (RecordingsError, ServerError, SettingError) as failure:
         print(failure, file=sys.stderr)
         return 2
     except OSError as failure:
