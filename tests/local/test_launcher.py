@@ -52,6 +52,19 @@ def test_it_works_through_a_link(checkout: Path, tmp_path: Path, pythons: Path) 
     assert done.stdout.strip() == "here / ['status']"
 
 
+def test_called_from_another_checkout_it_is_still_this_one(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    (other / "include" / "local").mkdir(parents=True)
+    for name in ("include/__init__.py", "include/local/__init__.py", "include/local/__main__.py"):
+        (other / name).write_text("raise SystemExit('the other checkout was started')")
+    code = f"import os; from include.local import bootstrap as b; b.ensure = lambda root: {sys.executable!r}; b.main(['-h'])"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], cwd=other, env={"PYTHONPATH": str(ROOT)}, capture_output=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"Daybook on one machine." in done.stdout
+
+
 def test_without_a_python_it_says_so(checkout: Path, tmp_path: Path) -> None:
     tools = tmp_path / "tools"
     tools.mkdir()

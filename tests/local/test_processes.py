@@ -35,16 +35,16 @@ def lead(tmp_path: Path) -> Iterator[Callable[[], tuple[subprocess.Popen[str], M
         process = subprocess.Popen(
             [sys.executable, "-c", LEADER], stdout=subprocess.PIPE, text=True, start_new_session=True, cwd=tmp_path
         )
-        started.append(process)
         assert process.stdout is not None
         worker = int(process.stdout.readline())
         mark = processes.mark(process.pid, tmp_path)
         assert mark is not None
+        started.append((process, mark))
         return process, mark, worker
 
     yield start
-    for process in started:
-        process.kill()
+    for process, mark in started:
+        processes.end_sessions({mark: 0.0})
         process.wait()
         if process.stdout is not None:
             process.stdout.close()
