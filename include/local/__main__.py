@@ -148,7 +148,7 @@ def main(arguments: list[str]) -> int:
         case "chaos":
             return checks.pytest(["tests/chaos", "-m", "chaos", *rest])
         case "bench":
-            return checks.pytest(["tests/benchmarks", "-m", "benchmark", "-s", *rest])
+            return checks.bench(rest)
         case "cli" | "airflow" | "psql":
             return attach.run(chosen.verb, rest)
         case "reset":

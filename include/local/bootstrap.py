@@ -23,6 +23,7 @@ from pathlib import Path
 OLDEST, TOO_NEW = (3, 11), (3, 15)
 NOTE = "daybook.json"
 ROOM = 2_500_000_000
+ANEW = "What was begun is made anew next time."
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)\s*(?:;\s*(.*))?$")
 
 
@@ -62,10 +63,10 @@ def _works(venv: Path) -> bool:
         return False
 
 
-def missing(root: Path) -> list[str]:
-    """Packages that requirements.txt pins and the Python that runs this does not have so; without markers only."""
+def missing(root: Path, file: str = "requirements.txt") -> list[str]:
+    """Packages that a file pins and the Python that runs this does not have so; without markers only."""
     lacking = []
-    for line in (root / "requirements.txt").read_text(encoding="utf-8").splitlines():
+    for line in (root / file).read_text(encoding="utf-8").splitlines():
         found = _PIN.match(line)
         if found is None or found.group(3):
             continue
@@ -124,6 +125,22 @@ def ensure(root: Path) -> Path:
     return venv / "bin" / "python"
 
 
+def add(root: Path, file: str) -> None:
+    """Install what a further file pins into `.venv`, where it is not there yet.
+
+    Such a file agrees with requirements.txt wherever both name a pin, so nothing that is there changes.
+
+    Raises:
+        CannotMake: it cannot be installed; `.venv` stays as it was.
+    """
+    lacking = missing(root, file)
+    if lacking:
+        say(
+            f"{file} asks for {len(lacking)} packages that .venv lacks ({', '.join(lacking[:3])}); installing them, once"
+        )
+        _run(_pip(root / ".venv", root / file), f"the packages of {file}", len(lacking), ".venv works as before.")
+
+
 def _check_place(root: Path) -> None:
     if not os.access(root, os.W_OK):
         raise CannotMake(
@@ -168,15 +185,21 @@ def _install(root: Path, venv: Path, wanted: str) -> None:
     _write(venv, made="not finished")
     lines = (root / "requirements.txt").read_text(encoding="utf-8").splitlines()
     total = sum(1 for line in lines if _PIN.match(line))
-    pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "--no-deps", "--no-input", "--progress-bar=off"]
-    pip += ["--disable-pip-version-check", "-r", str(root / "requirements.txt")]
-    _run(pip, "the packages", total)
+    _run(_pip(venv, root / "requirements.txt"), "the packages", total)
     _write(venv, requirements=wanted, made="by ./run")
     say("the packages are installed")
 
 
-def _run(command: list[str], what: str, total: int = 0) -> None:
-    """Run one step of the installation; show how far it is, and end it whole when we are ended."""
+def _pip(venv: Path, requirements: Path) -> list[str]:
+    pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "--no-deps", "--no-input", "--progress-bar=off"]
+    return [*pip, "--disable-pip-version-check", "-r", str(requirements)]
+
+
+def _run(command: list[str], what: str, total: int = 0, after: str = ANEW) -> None:
+    """Run one step of the installation; show how far it is, and end it whole when we are ended.
+
+    `after` says what a failure leaves behind.
+    """
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         errors="replace", start_new_session=True,
@@ -205,12 +228,11 @@ def _run(command: list[str], what: str, total: int = 0) -> None:
         for number, handler in before.items():
             signal.signal(number, handler)
     if code != 0:
-        raise CannotMake(_reason(what, words))
+        raise CannotMake(_reason(what, words, after))
 
 
-def _reason(what: str, words: list[str]) -> str:
+def _reason(what: str, words: list[str], after: str = ANEW) -> str:
     text = "\n".join(words)
-    after = "What was begun is made anew next time."
     if "No space left on device" in text:
         return f"The disk is full while installing {what}. Make room and start again. {after}"
     if "Permission denied" in text:
@@ -243,7 +265,8 @@ def main(arguments: list[str]) -> int:  # noqa: RET503 (the last line does not r
     except CannotMake as reason:
         say(str(reason))
         return 1
-    os.execv(python, [str(python), "-m", "include.local", *arguments])
+    # -P: this checkout is started, whatever lies in the directory that ./run is called from.
+    os.execv(python, [str(python), "-P", "-m", "include.local", *arguments])
 
 
 if __name__ == "__main__":

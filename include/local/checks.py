@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 
 from include import settings
-from include.local import processes
+from include.local import bootstrap, processes
 from include.local.interrupts import Interrupts
 
 FAST = "not slow and not e2e and not chaos and not benchmark"
@@ -40,6 +40,20 @@ def test(fast: bool, arguments: Sequence[str]) -> int:
     print("--- tests", flush=True)
     codes.append(pytest([*(["-m", FAST] if fast else []), *arguments]))
     return next((code for code in codes if code), 0)
+
+
+def bench(arguments: Sequence[str]) -> int:
+    """Run the benchmarks, after installing what only they need; more arguments go to pytest.
+
+    Returns:
+        pytest's exit code; 1 where what they need cannot be installed.
+    """
+    try:
+        bootstrap.add(settings.ROOT, "requirements-bench.txt")
+    except bootstrap.CannotMake as reason:
+        bootstrap.say(f"{reason} Nothing was measured.")
+        return 1
+    return pytest(["tests/benchmarks", "-m", "benchmark", "-s", *arguments])
 
 
 def pytest(arguments: Sequence[str]) -> int:

@@ -133,6 +133,29 @@ def test_what_went_wrong_is_said_in_one_sentence(words: str, sentence: str) -> N
     assert sentence in bootstrap._reason("the packages", ["Collecting x", words])
 
 
+def test_what_a_further_file_asks_for_is_installed_only_where_it_is_missing(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[list[str]] = []
+    monkeypatch.setattr(bootstrap, "_run", lambda command, *more: commands.append(command))
+    (checkout / "more.txt").write_text("pytest==" + pytest.__version__)
+    bootstrap.add(checkout, "more.txt")
+    assert commands == []
+    (checkout / "more.txt").write_text("no-such-package-anywhere==1.0\n")
+    bootstrap.add(checkout, "more.txt")
+    assert [command[-1] for command in commands] == [str(checkout / "more.txt")]
+
+
+def test_a_further_file_that_cannot_be_installed_leaves_what_is_there_and_says_so(tmp_path: Path) -> None:
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\necho 'Temporary failure in name resolution'; exit 1\n")
+    python.chmod(0o755)
+    (tmp_path / "more.txt").write_text("no-such-package-anywhere==1.0\n")
+    with pytest.raises(CannotMake, match=r"Connect to the network.*\.venv works as before"):
+        bootstrap.add(tmp_path, "more.txt")
+
+
 def test_it_needs_nothing_but_the_standard_library() -> None:
     code = f"import runpy, sys; runpy.run_path({str(ROOT / 'include/local/bootstrap.py')!r}, run_name='probe')"
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True)

@@ -57,7 +57,7 @@ def test_called_from_another_checkout_it_is_still_this_one(tmp_path: Path) -> No
     (other / "include" / "local").mkdir(parents=True)
     for name in ("include/__init__.py", "include/local/__init__.py", "include/local/__main__.py"):
         (other / name).write_text("raise SystemExit('the other checkout was started')")
-    code = f"import os; from include.local import bootstrap as b; b.ensure = lambda root: {sys.executable!r}; b.main(['-h'])"
+    code = f"from include.local import bootstrap as b; b.ensure = lambda root: {sys.executable!r}; b.main(['-h'])"
     done = subprocess.run(
         [sys.executable, "-P", "-c", code], cwd=other, env={"PYTHONPATH": str(ROOT)}, capture_output=True
     )
