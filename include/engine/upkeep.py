@@ -1,4 +1,4 @@
-"""Upkeep: ending the leases of holders that vanished, whoever they worked for.
+"""Upkeep: ending the leases of holders that vanished, and seeing what nobody has taken care of.
 
 Promises: safe to run at any time and any number of times at once; a locked row is alive and left alone. Never: no
 lease that is not over is touched, and no request is sent.
@@ -6,6 +6,10 @@ lease that is not over is touched, and no request is sent.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from include.contract import Table
 from include.engine.db import call_and_commit, connect, query
 from include.engine.verdict import where
 
@@ -24,3 +28,22 @@ def recover(url: str) -> list[str]:
     finally:
         connection.close()
     return told
+
+
+def publication_behind(url: str, tables: Sequence[Table], lease: str, grace: timedelta) -> datetime | None:
+    """Return since when publication lags, None where it does not, is at work, or is put off.
+
+    Args:
+        tables: those that releases are made from.
+        lease: name of the publisher's lease.
+        grace: how long a change may wait before it counts.
+    """
+    connection = connect(url, application="daybook upkeep", statement_timeout=15, autocommit=True)
+    try:
+        values = {"tables": [table.qualified for table in tables], "lease": lease, "grace": grace}
+        row = connection.execute(query("upkeep.publication_behind"), values).fetchone()
+    finally:
+        connection.close()
+    assert row is not None
+    since: datetime | None = row["since"]
+    return since

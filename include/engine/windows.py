@@ -7,7 +7,7 @@ never ran are not invented afterwards (only the newest instant is opened). Never
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from include.calendars import Calendar, calendar, last_instant, next_instant, window_for
@@ -45,11 +45,6 @@ class Unattended:
 
     since: datetime
     why: str
-
-    @property
-    def name(self) -> str:
-        """What tells it apart from every other one, fit for the name of a run."""
-        return self.since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def declare(url: str, streams: tuple[Stream, ...]) -> None:

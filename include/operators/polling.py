@@ -50,7 +50,6 @@ def poll(worker: Worker, stream: Stream, asked: Asked, turn: Turn) -> Ended:
             over.append(verdict)
             if verdict.status is CycleStatus.FAILED:
                 return _over(worker, over)
-            log.info(verdict.words)
             continue
         if verdict.is_stopped or not (verdict.next_eligible_at or turn.has_time(stream.budget.slice_seconds)):
             return Ended("again", verdict.words, data_of(verdict))

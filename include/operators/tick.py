@@ -88,7 +88,7 @@ class Tick(BaseSensorOperator):
         turn = Turn(
             stop=lambda: self._stopped or os.getppid() != parent,
             began=time.monotonic(),
-            owner=f"{ti.dag_id} {ti.run_id} {ti.task_id}",
+            owner=f"{ti.dag_id}.{ti.task_id} of {ti.run_id}",
         )
         if not context.get("task_reschedule_count"):
             notes.task(context, f"WORKING – attempt {ti.try_number}")

@@ -1,11 +1,8 @@
 -- name: publication_behind
--- Since when a release lags behind its table, or a file waits to be sent: the oldest of them that is older than the grace.
+-- Since when a table is ahead of its files, or a file waits to be sent: the oldest that is older than the grace; null where
+-- nothing is, where somebody publishes right now, and while publication is put off.
 select min(since) as since
-  from (select s.marked_at as since
-          from publish.stale s
-          join unnest(%(releases)s::text[], %(tables)s::text[]) as r (release, table_name) using (table_name)
-          left join publish.built b on b.release = r.release and b.partition = s.partition
-         where s.version > coalesce(b.version, 0)
+  from (select b.marked_at as since from publish.behind b where b.table_name = any(%(tables)s)
         union all
         select f.created_at from publish.files f where f.state = 'waiting') as behind
  where since < collect.clock() - %(grace)s::interval

@@ -1,0 +1,39 @@
+"""Upkeep: the Airflow DAG `upkeep`, which looks every two minutes after what nobody else does."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from airflow.sdk import DAG, CronTriggerTimetable
+
+from include.dag_factory import DEFAULTS, START, Priority
+from include.operators.upkeep import StartRunOperator, UpkeepOperator
+from include.registry import SOURCES
+
+DOC = """
+# Upkeep
+
+Every two minutes: ends the leases of workers that vanished, starts a run for make-up windows that are due and for
+windows that nobody works on, and one of `publish` where something has waited for ten minutes. A DAG gets at most one
+such run in a quarter of an hour; a paused one none.
+
+**When it is red,** the warehouse did not answer; the next run looks again. Leases are also ended by whoever claims
+next, so nothing depends on this DAG alone.
+"""
+
+with DAG(
+    dag_id="upkeep",
+    description="Ends leases of vanished workers and starts what nobody has started",
+    schedule=CronTriggerTimetable("*/2 * * * *", timezone="Asia/Seoul"),
+    start_date=START,
+    catchup=False,
+    max_active_runs=1,
+    # The next run comes in two minutes anyway.
+    default_args={**DEFAULTS, "retries": 0, "execution_timeout": timedelta(minutes=5)},
+    doc_md=DOC,
+    tags=["system", "kind:upkeep"],
+) as dag:
+    look = UpkeepOperator(task_id="look", sources=SOURCES, priority_weight=Priority.FIRST)
+    StartRunOperator.partial(
+        task_id="start", priority_weight=Priority.FIRST, map_index_template="{{ started }}"
+    ).expand(order=look.output)

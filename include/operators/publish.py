@@ -1,0 +1,153 @@
+"""The tasks that publish: files are built from the tables, then pushed to the Hub.
+
+Promises: both work in ticks and go on where they ended; what waits is in the outbox and lost by no failure. Never:
+more than one push at a time (a pool for order, a lease in the database for certainty), and no token in a message.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from include import settings
+from include.contract import Table
+from include.operators.endings import Ended
+from include.operators.tick import Tick, Turn
+
+if TYPE_CHECKING:
+    from include.outputs.publisher import Published
+
+BUILD = "build"
+BUSY_WAIT = timedelta(minutes=1)
+# How long a build may go on beginning new parts, in seconds.
+BUILD_SECONDS = 480.0
+
+
+class BuildOperator(Tick):
+    """Builds the files of every part of a table that changed."""
+
+    def __init__(self, *, tables: Sequence[Table], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.tables = tuple(tables)
+
+    def work(self, context: Mapping[str, Any], turn: Turn) -> Ended:
+        """Work one tick."""
+        from include.operators import resolve
+        from include.outputs import outbox, releases
+
+        url, root = resolve.warehouse_url(), settings.load().outbox_root
+        queued, left, failed, unchanged = list[str](), 0, list[str](), 0
+        with stopping(turn) as stop:
+            for release, table in releases.fed_by(self.tables):
+                seconds = BUILD_SECONDS if turn.has_time(BUILD_SECONDS) else 0
+                try:
+                    built = outbox.build(url, release, table, root, turn.owner, stop=stop, seconds=seconds)
+                except OSError as error:
+                    return Ended("red", f"FAILED – the outbox cannot be written: {error}. Make room; nothing is lost.")
+                queued += [f"{release.name} {part}" for part in built.queued]
+                failed += [f"{release.name} {part}: {reason}" for part, reason in built.failed]
+                left += len(built.left)
+                unchanged += len(built.unchanged) + len(built.overtaken)
+        return _built(queued, left, failed, unchanged)
+
+
+def _built(queued: list[str], left: int, failed: list[str], unchanged: int) -> Ended:
+    text = f"{_files(len(queued))} built" + (f" ({', '.join(queued[:5])})" if queued else "")
+    text += f", {unchanged} unchanged" if unchanged else ""
+    data = {"queued": len(queued), "left": left, "failed": len(failed), "unchanged": unchanged}
+    if left:
+        return Ended("again", f"GOING ON – {text}, {left} parts to go.", data)
+    if failed:
+        return Ended("red", f"FAILED – {text}; not {failed[0]}. It stays marked, and the next run builds it.", data)
+    return Ended("green", f"BUILT – {text}." if queued or unchanged else "NOTHING – no part of a table changed.", data)
+
+
+class PushOperator(Tick):
+    """Pushes what waits in the outbox to the Hub."""
+
+    def work(self, context: Mapping[str, Any], turn: Turn) -> Ended:
+        """Work one tick."""
+        from include.operators import resolve
+        from include.outputs import publisher
+        from include.outputs.lease import PublishLeaseLost
+
+        url, root = resolve.warehouse_url(), settings.load().outbox_root
+        hub = resolve.hub()
+        try:
+            with stopping(turn) as stop:
+                done = publisher.publish(url, hub, root, turn.owner, stop=stop)
+        except publisher.PublicationRefused as refused:
+            return Ended("red", f"REFUSED – {refused}")
+        except PublishLeaseLost as lost:
+            return Ended("again", f"LEASE LOST – {lost} It is looked at before anything is sent again.")
+        built: Mapping[str, Any] = context["ti"].xcom_pull(task_ids=BUILD, key="outcome") or {}
+        return _pushed(url, done, str(built["words"]) if built.get("how") == "red" else "")
+
+
+def _pushed(url: str, done: Published, build_failure: str) -> Ended:
+    """Say how the push ends; a build that failed makes the run red once everything else is sent."""
+    commits = ", ".join(f"commit {commit.oid[:10]} ({commit.release})" for commit in done.commits)
+    data = {
+        "files": done.files,
+        "commits": [commit.oid for commit in done.commits],
+        "waiting": done.waiting,
+        "refused": len(done.refused),
+    }
+    text = f"{_files(done.files)}, {commits}" if done.commits else "nothing was sent"
+    if done.busy is not None:
+        return Ended("again", f"WAITING – {done.busy}; {_files(done.waiting)} to go.", data, BUSY_WAIT)
+    if done.put_off_until is not None:
+        wait = done.put_off_until - _now(url)
+        return Ended("again", f"PUT OFF – {text}; {_files(done.waiting)} wait: {done.put_off_reason}.", data, wait)
+    if done.failed:
+        release, reason = done.failed[0]
+        return Ended("red", f"FAILED – {text}; {release}: {reason}. {_files(done.waiting)} wait in the outbox.", data)
+    if done.waiting or done.stopped:
+        return Ended("again", f"GOING ON – {text}; {_files(done.waiting)} to go.", data)
+    if build_failure:
+        return Ended("red", f"{build_failure} Sent: {text}.", data)
+    if done.refused:
+        path, reason = done.refused[0]
+        return Ended("green", f"PARTIAL – {text}; not {path}: {reason}", data)
+    return Ended("green", f"DONE – {text}." if done.commits else "NOTHING – no file waits for publication.", data)
+
+
+def _now(url: str) -> Any:
+    from include.engine import windows
+    from include.engine.db import connect
+
+    connection = connect(url, application="daybook publish", autocommit=True)
+    try:
+        return windows.now(connection)
+    finally:
+        connection.close()
+
+
+def _files(number: int) -> str:
+    return f"{number} file" if number == 1 else f"{number} files"
+
+
+@contextmanager
+def stopping(turn: Turn) -> Iterator[threading.Event]:
+    """Give an event that is set once the task must stop, for code that waits on one.
+
+    A thread sets it: a signal handler that did would wait for a lock that the thread it interrupted may hold.
+    """
+    stop, over = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.2):
+            if turn.stop():
+                stop.set()
+                return
+
+    thread = threading.Thread(target=watch, name="stop flag", daemon=True)
+    thread.start()
+    try:
+        yield stop
+    finally:
+        over.set()
+        thread.join()

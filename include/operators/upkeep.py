@@ -1,0 +1,124 @@
+"""The task that looks after what nobody else does, and the one that starts the runs it asks for.
+
+Promises: leases of vanished holders are ended, windows that nobody works on get a run, and so does publication that
+lags. A DAG gets at most one such run in a quarter of an hour, a paused one none. Never: nothing is collected or
+published here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import DagRunTriggerException
+
+from include.contract import Source, Table
+from include.operators import declared, notes
+from include.operators.endings import Interrupted
+
+# How long a window may wait, and a change go unpublished, before upkeep steps in.
+WINDOW_GRACE, PUBLISH_GRACE = timedelta(minutes=5), timedelta(minutes=10)
+PUBLISH = "publish"
+
+
+class UpkeepOperator(BaseOperator):
+    """Recovers leases and returns the runs that should be started."""
+
+    template_fields = ("outcome",)
+    overwrite_rtif_after_execution = True
+    ui_color = "#f4ecd8"
+
+    def __init__(self, *, sources: Sequence[Source], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        for source in sources:
+            declared.declare(source)
+        self.sources = tuple(source.name for source in sources)
+        self.outcome = ""
+
+    def execute(self, context: Any) -> list[dict[str, Any]]:
+        """Look after everything once, and return the runs to start."""
+        import psycopg
+
+        from include.operators import resolve
+        from include.operators.resolve import ConnectionUnfit
+
+        try:
+            told, orders = self._look(resolve.warehouse_url(), context)
+        except (psycopg.OperationalError, ConnectionUnfit) as error:
+            raise Interrupted(f"INTERRUPTED – {str(error).partition(chr(10))[0][:300]}") from None
+        told += [f"{order['dag_id']} is started: {order['why']}" for order in orders]
+        self.outcome = f"LOOKED AFTER – {'; '.join(told)}" if told else "NOTHING TO DO – all is looked after."
+        if told:
+            notes.run(context, self.outcome)
+        self.log.info(self.outcome)
+        return orders
+
+    def _look(self, url: str, context: Mapping[str, Any]) -> tuple[list[str], list[dict[str, Any]]]:
+        from include.engine import upkeep
+        from include.outputs import publisher, releases
+
+        told = upkeep.recover(url)
+        sources = [declared.source(name) for name in self.sources]
+        wanted = [(source.name, *found) for source in sources if (found := _unattended(url, source))]
+        tables: list[Table] = [table for source in sources for stream in source.streams for table in stream.tables]
+        fed = [table for _, table in releases.fed_by(tables)]
+        since = upkeep.publication_behind(url, fed, publisher.LEASE, PUBLISH_GRACE)
+        if since is not None:
+            wanted.append((PUBLISH, "something waits to be published", {}))
+        ti, quarter = context["ti"], _quarter(context)
+        orders = []
+        for dag_id, why, conf in wanted:
+            if ti.get_dag(dag_id).is_paused:
+                told.append(f"{dag_id} is paused ({why})")
+            else:
+                orders.append({"dag_id": dag_id, "run_id": f"upkeep__{quarter}", "conf": conf, "why": why})
+        return told, orders
+
+
+def _unattended(url: str, source: Source) -> tuple[str, dict[str, Any]] | None:
+    """Return why a source needs a run, and for which streams; None where it needs none."""
+    from include.engine import windows
+
+    found = {stream.name: windows.unattended(url, stream, WINDOW_GRACE) for stream in source.streams}
+    wanted = {name: each for name, each in found.items() if each is not None}
+    if not wanted:
+        return None
+    return "; ".join(f"{name}: {each.why}" for name, each in wanted.items()), {"streams": list(wanted)}
+
+
+def _quarter(context: Mapping[str, Any]) -> str:
+    at = context["dag_run"].run_after
+    return str(at.replace(minute=at.minute // 15 * 15, second=0, microsecond=0).strftime("%Y-%m-%dT%H:%M"))
+
+
+class StartRunOperator(BaseOperator):
+    """Starts one run of another DAG; one of that name that is there already is left alone."""
+
+    def __init__(self, *, order: Mapping[str, Any], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.order = order
+
+    def execute(self, context: Any) -> None:
+        """Ask Airflow for the run.
+
+        Raises:
+            DagRunTriggerException: always; it is how a task asks.
+        """
+        order = self.order
+        context["started"] = order["dag_id"]
+        self.log.info("%s is started: %s", order["dag_id"], order["why"])
+        raise DagRunTriggerException(
+            trigger_dag_id=order["dag_id"],
+            dag_run_id=order["run_id"],
+            conf=dict(order["conf"]),
+            reset_dag_run=False,
+            skip_when_already_exists=True,
+            wait_for_completion=False,
+            allowed_states=[],
+            failed_states=[],
+            poke_interval=60,
+            deferrable=False,
+            note=f"STARTED BY UPKEEP – {order['why']}"[:1000],
+        )
