@@ -1,0 +1,165 @@
+"""The real stack once: Airflow, PostgreSQL, the sandbox and the Hub's own client, from trigger to parquet."""
+
+from __future__ import annotations
+
+import io
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import httpx
+import pyarrow.parquet as pq
+import pytest
+
+from tests.e2e.conftest import RealStack
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+DAY = "2026-09-15"
+
+
+def hub_file(stack: RealStack, path: str) -> bytes:
+    """Download a published file with the Hub's own client, past every cache."""
+    from include.outputs.hub import download, hub
+
+    connection = next(iter(stack.rows("select repository from publish.commits order by commit_id desc limit 1")))
+    namespace, repository = connection["repository"].split("/")
+    return download(hub(stack.sandbox, "sandbox-token", namespace, repository), path)
+
+
+def published(stack: RealStack) -> bool:
+    """Say whether nothing waits to be built or sent any more."""
+    (row,) = stack.rows(
+        "select (select count(*) from publish.behind)"
+        " + (select count(*) from publish.files where state = 'waiting') as n"
+    )
+    return row["n"] == 0
+
+
+def test_a_poll_over_rest_brings_what_the_upstream_published(stack: RealStack) -> None:
+    run = stack.finished("finra", stack.trigger("finra"))
+    assert run["state"] == "success"
+    stack.eventually(
+        lambda: stack.rows("select 1 from collect.cycles where mode = 'poll' and cycle_status = 'SUCCESS'"),
+        "the window to be done",
+    )
+    for facility in ("CNMS", "FORF"):
+        address = f"{stack.sandbox}/cdn.finra.org/equity/regsho/daily/{facility}shvol{DAY.replace('-', '')}.txt"
+        lines = httpx.get(address).text.split("\r\n")
+        given = {line.split("|")[1]: line.split("|")[2:5] for line in lines[1:-2]}
+        rows = stack.rows(
+            "select symbol, short_volume, short_exempt_volume, total_volume from market.finra_short_volume"
+            " where session_date = %s and facility = %s",
+            DAY, facility,
+        )  # fmt: skip
+        held = {row["symbol"]: [row["short_volume"], row["short_exempt_volume"], row["total_volume"]] for row in rows}
+        assert held == {symbol: [Decimal(value) for value in values] for symbol, values in given.items()}
+
+
+def test_the_file_on_the_hub_holds_the_rows_of_the_table(stack: RealStack) -> None:
+    stack.eventually(lambda: published(stack), "everything to be published")
+    table = pq.read_table(io.BytesIO(hub_file(stack, "finra/short_volume/2026-09.parquet")))
+    rows = stack.rows(
+        "select session_date, facility, symbol, short_volume, total_volume from market.finra_short_volume"
+        ' order by session_date, facility collate "C", symbol collate "C"'
+    )
+    names = ["session_date", "facility", "symbol", "short_volume", "total_volume"]
+    assert table.select(names).to_pylist() == rows
+
+
+def test_a_run_that_changes_nothing_publishes_nothing(stack: RealStack) -> None:
+    commits = stack.rows("select count(*) as n from publish.commits")
+    stack.finished("finra", stack.trigger("finra"))
+    stack.eventually(lambda: published(stack), "everything to be published")
+    assert stack.rows("select count(*) as n from publish.commits") == commits
+
+
+def test_a_backfill_triggered_on_the_command_line_fills_the_range_and_skips_the_holiday(stack: RealStack) -> None:
+    conf = {"mode": "backfill", "start_date": "2026-09-04", "end_date": "2026-09-08", "run_id": "over-labor-day"}
+    done = stack.run(
+        "airflow", "--demo", "dags", "trigger", "finra", "--run-id", "cli-backfill", "--conf", json.dumps(conf)
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = stack.finished("finra", "cli-backfill")
+    assert run["state"] == "success", run
+    days = stack.rows(
+        "select distinct session_date::text as day from market.finra_short_volume where session_date < %s order by 1",
+        DAY,
+    )
+    assert [row["day"] for row in days] == ["2026-09-04", "2026-09-08"]
+    (job,) = stack.rows("select outcome from collect.job_runs where run_id = 'over-labor-day'")
+    assert job["outcome"] in ("success", "partial")
+
+
+def test_a_replay_changes_nothing_where_nothing_changed(stack: RealStack) -> None:
+    before = stack.rows("select xmin::text, * from market.finra_short_volume order by session_date, facility, symbol")
+    run = stack.finished(
+        "finra",
+        stack.trigger("finra", mode="replay", start_date="2026-09-04", end_date=DAY, reason="nothing should change"),
+    )
+    assert run["state"] == "success", run
+    after = stack.rows("select xmin::text, * from market.finra_short_volume order by session_date, facility, symbol")
+    assert after == before
+
+
+@pytest.mark.parametrize(
+    ("conf", "word"),
+    [
+        ({"modee": "replay"}, "modee"),
+        ({"mode": "backfill"}, "start_date"),
+        ({"mode": "backfill", "start_date": "2026-09-08", "end_date": "2026-09-04"}, "before"),
+        ({"mode": "replay", "start_date": "2026-09-04", "end_date": "2026-09-08"}, "reason"),
+    ],
+)
+def test_a_bad_request_is_refused_in_words_by_the_first_task(
+    stack: RealStack, conf: dict[str, object], word: str
+) -> None:
+    run_id = stack.trigger("finra", **conf)
+    run = stack.finished("finra", run_id)
+    tasks = stack.tasks("finra", run_id)
+    assert run["state"] == "failed"
+    assert tasks["check_request"]["state"] == "failed"
+    assert tasks["check_request"]["try_number"] == 1
+    assert word in (tasks["check_request"]["note"] or "")
+
+
+def test_no_secret_is_in_a_log_a_table_or_a_raw_object(stack: RealStack) -> None:
+    secrets = json.loads((stack.directory / "secrets.json").read_text())
+    passwords = json.loads((stack.directory / "passwords.json").read_text())
+    markers = [str(value) for value in [*secrets.values(), *passwords.values()]] + ["sandbox-key", "sandbox-token"]
+    kept = {"secrets.json", "passwords.json"}
+    found = []
+    for path in stack.directory.rglob("*"):
+        if path.is_file() and path.name not in kept and "postgres" not in path.relative_to(stack.directory).parts:
+            text = path.read_bytes()
+            found += [(str(path), marker) for marker in markers if marker.encode() in text]
+    assert not found
+    assert not _in_database(stack, stack.warehouse, markers)
+
+
+def _in_database(stack: RealStack, url: str, markers: list[str]) -> list[tuple[str, str]]:
+    columns = stack.rows(
+        "select table_schema, table_name, column_name from information_schema.columns"
+        " where table_schema not in ('pg_catalog', 'information_schema')"
+        " and data_type in ('text', 'jsonb', 'json', 'character varying', 'ARRAY')"
+    )
+    found = []
+    for column in columns:
+        place = f'"{column["table_schema"]}"."{column["table_name"]}"'
+        for marker in markers:
+            statement = f'select 1 from {place} where position(%s in "{column["column_name"]}"::text) > 0 limit 1'
+            if stack.rows(statement, marker):
+                found.append((place, marker))
+    return found
+
+
+def test_the_operations_api_answers_those_who_are_logged_in_and_nobody_else(stack: RealStack) -> None:
+    anonymous = httpx.get(f"{stack.airflow.url}/daybook/v1/streams")
+    assert anonymous.status_code == 401
+    password = json.loads((Path(stack.directory) / "passwords.json").read_text())["viewer"]
+    token = httpx.post(f"{stack.airflow.url}/auth/token", json={"username": "viewer", "password": password}).json()[
+        "access_token"
+    ]
+    answer = httpx.get(f"{stack.airflow.url}/daybook/v1/streams", headers={"Authorization": f"Bearer {token}"})
+    assert answer.status_code == 200
+    assert [stream["stream"] for stream in answer.json()] == ["finra.short_volume"]
