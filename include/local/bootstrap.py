@@ -135,9 +135,7 @@ def add(root: Path, file: str) -> None:
     """
     lacking = missing(root, file)
     if lacking:
-        say(
-            f"{file} asks for {len(lacking)} packages that .venv lacks ({', '.join(lacking[:3])}); installing them, once"
-        )
+        say(f"{file}: {len(lacking)} packages are not in .venv ({', '.join(lacking[:3])}); installing them, once")
         _run(_pip(root / ".venv", root / file), f"the packages of {file}", len(lacking), ".venv works as before.")
 
 
