@@ -6,6 +6,7 @@ more than one push at a time (a pool for order, a lease in the database for cert
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -74,6 +75,8 @@ class PushOperator(Tick):
         from include.outputs import publisher
         from include.outputs.lease import PublishLeaseLost
 
+        # The Hub's client logs every address, and those of uploads are signed: they open what they name.
+        logging.getLogger("httpx2").setLevel(logging.WARNING)
         url, root = resolve.warehouse_url(), settings.load().outbox_root
         hub = resolve.hub()
         try:
