@@ -15,7 +15,7 @@ from datetime import date, datetime, timedelta
 from itertools import islice
 from typing import Any, Literal
 
-from include.calendars import Calendar
+from include.calendars import Calendar, last_instant, window_for
 from include.contract import Ask, Mode, Outcome, Stream
 from include.engine import versioned, windows
 from include.engine.db import Connection, Row, connect, query
@@ -90,22 +90,31 @@ class Progress:
             if value:
                 text += f", {value:,} {word}"
         if self.restart_at:
-            text += f"; goes on at {self.restart_at}"
+            text += f"; goes on at {self.restart_at.rpartition('/')[2]}"
         return text
 
 
-def chunk_days(request: JobRequest, stream: Stream, days: Calendar, today: date) -> Iterator[date]:
+def latest_day(now: datetime) -> date:
+    """Return the last day that may be asked for: in some zone it is tomorrow already."""
+    return now.date() + timedelta(days=1)
+
+
+def chunk_days(request: JobRequest, stream: Stream, days: Calendar, now: datetime) -> Iterator[date]:
     """Return the days of a run, newest first.
 
     A backfill asks for every session and once for every other weekday, as the calendar may be wrong; weekends
-    are never asked for. A replay looks at every day of the range, as only what is stored can be there.
+    are never asked for. A replay looks at every day of the range, as only what is stored can be there. A poll of
+    keys asks for the session of the window that was due last.
     """
     if request.mode is Mode.POLL:
-        yield days.last_session(today)
+        schedule = stream.schedule
+        newest = window_for(stream, last_instant(schedule.cron, schedule.timezone, now), days).session_date
+        assert newest is not None
+        yield newest
         return
     assert request.start is not None
     assert request.end is not None
-    day, first = min(request.end, today), max(request.start, stream.first_session)
+    day, first = min(request.end, latest_day(now)), max(request.start, stream.first_session)
     while day >= first:
         if request.mode is Mode.REPLAY or day.weekday() < 5 or days.is_session(day):
             yield day
@@ -147,8 +156,7 @@ def start(url: str, request: JobRequest) -> str:
     """
     connection = connect(url, application="daybook jobs", autocommit=True)
     try:
-        today = windows.now(connection).date() + timedelta(days=1)
-        check(request, today)
+        check(request, latest_day(windows.now(connection)))
         created = connection.execute(query("jobs.create"), _values(request)).fetchone()
         row = connection.execute(query("jobs.find"), {"run_id": request.name}).fetchone()
         assert row is not None
@@ -215,7 +223,7 @@ def plan(url: str, request: JobRequest, stream: Stream) -> int:
         if planned_to == "all":
             return 0
         days = windows.days_of(connection, stream)
-        todo = chunk_days(request, stream, days, windows.now(connection).date() + timedelta(days=1))
+        todo = chunk_days(request, stream, days, windows.now(connection))
         if planned_to:
             todo = (day for day in todo if day < date.fromisoformat(planned_to))
         written = 0
@@ -296,13 +304,13 @@ def dry_run(url: str, request: JobRequest) -> list[str]:
     """
     connection = connect(url, application="daybook jobs", autocommit=True)
     try:
-        today = windows.now(connection).date() + timedelta(days=1)
-        check(request, today)
+        now = windows.now(connection)
+        check(request, latest_day(now))
         lines = [f"DRY RUN – run {request.name} would be:"]
         for stream in request.streams:
             days = windows.days_of(connection, stream)
             chunks, requests = 0, 0
-            for day in chunk_days(request, stream, days, today):
+            for day in chunk_days(request, stream, days, now):
                 is_session = days.is_session(day)
                 sessions, closed = ((day,), ()) if is_session else ((), (day,))
                 chunks += 1
