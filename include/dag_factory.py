@@ -205,7 +205,8 @@ def _params(streams: Sequence[Stream]) -> dict[str, Param]:
             type="string",
             enum=["overwrite", "versioned"],
             title="Replay into",
-            description="Overwrite the tables where they differ (the history keeps what was there), or a copy.",
+            description="Overwrite: what differs goes into the tables, and the history keeps what was there. "
+            "Versioned: into copies beside them.",
         ),
         "reason": Param(
             "",

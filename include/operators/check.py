@@ -71,13 +71,16 @@ class CheckRequestOperator(BaseOperator):
         return lanes
 
     def _dry_run(self, url: str, form: Form, job: JobRequest | None, context: Mapping[str, Any]) -> list[int]:
+        from include.engine import jobs
         from include.operators import estimate
 
-        lines = estimate.describe(url, form.streams, job)
-        for line in lines:
-            self.log.info(line)
-        mode = job.mode if job else form.mode
-        self._tell(context, form, job, f"DRY RUN – mode={mode}: {'; '.join(lines)}. Nothing was written or asked.")
+        if job is not None:
+            words = " ".join(jobs.dry_run(url, job))
+        else:
+            words = (
+                f"DRY RUN – {'; '.join(estimate.polls(url, form.streams))}. Nothing was written and nothing asked for."
+            )
+        self._tell(context, form, job, words)
         return []
 
     def _tell(
@@ -90,6 +93,7 @@ class CheckRequestOperator(BaseOperator):
             "streams": [stream.name for stream in form.streams],
             "dry_run": form.dry_run,
             "is_over": is_over,
+            "replay_into": form.replay_into,
             "words": words[:WORDS_LENGTH],
         }
         context["ti"].xcom_push(key="request", value=asked)

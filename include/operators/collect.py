@@ -13,7 +13,6 @@ from typing import Any
 from airflow.sdk import Asset, AssetAlias
 
 from include import settings
-from include.calendars import SEOUL
 from include.contract import Credentials, Mode, Stream
 from include.operators import declared
 from include.operators.endings import Ended
@@ -70,10 +69,9 @@ class _Collecting(Tick):
         """Send the asset event of a green end that changed rows."""
         if ended.how != "green" or not ended.changed:
             return
-        facts = {name: ended.data.get(name) for name in ("cycle_id", "run_id", "session_date", "slot")}
-        day = context["dag_run"].run_after.astimezone(SEOUL).date().isoformat()
+        facts = {name: ended.data.get(name) for name in ("kst_day", "session_date", "cycle_id", "run_id")}
         context["outlet_events"][alias(self.stream)].add(
-            asset(self.stream), extra={"stream": self.stream, "changed": ended.changed, "kst_day": day, **facts}
+            asset(self.stream), extra={"stream": self.stream, "changed": ended.changed, **facts}
         )
 
 
@@ -119,9 +117,9 @@ class LaneOperator(_Collecting):
         mode = Mode(asked["mode"])
         stream = declared.stream(self.stream)
         worker = self.worker(stream, turn, asks=mode is not Mode.REPLAY)
-        ended = lanes.work(worker, stream, lanes.Job(asked["run_id"], mode), turn)
+        job = lanes.Job(asked["run_id"], mode, into_tables=asked["replay_into"] == "overwrite")
+        ended = lanes.work(worker, stream, job, turn)
         context["lane"] = f"lane {self.lane}: {ended.words.partition(' – ')[0].lower()}"
-        # The lane that settles the last chunk speaks for all of them.
         self.send_event(context, ended)
         return ended
 

@@ -10,6 +10,7 @@ import logging
 from dataclasses import dataclass
 from datetime import timedelta
 
+from include.calendars import SEOUL
 from include.contract import TERMINAL, Mode, Outcome, Stream
 from include.engine import cycle, jobs, replay, windows
 from include.engine.cycle import Worker
@@ -27,19 +28,22 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Job:
-    """What a lane works for: the run's name and its mode."""
+    """What a lane works for: the run's name, its mode, and whether it writes into the tables or into copies."""
 
     run_id: str
     mode: Mode
+    into_tables: bool = True
 
 
 def work(worker: Worker, stream: Stream, job: Job, turn: Turn) -> Ended:
     """Work chunks until none is left, one must wait, or the tick's time is used."""
     windows.declare(worker.url, (stream,))
+    has_worked = False
     while True:
         verdict = _slice(worker, stream, job)
         if verdict is None:
-            return _idle(worker, stream, job)
+            return _idle(worker, stream, job, tells=has_worked and job.into_tables)
+        has_worked = True
         data = {**data_of(verdict), "run_id": job.run_id}
         if verdict.is_refused:
             log.warning(verdict.words)
@@ -61,8 +65,11 @@ def _slice(worker: Worker, stream: Stream, job: Job) -> Verdict | None:
     return cycle.work(worker, stream, job.mode, job.run_id)
 
 
-def _idle(worker: Worker, stream: Stream, job: Job) -> Ended:
-    """Nothing can be claimed: wait for chunks that wait, or end as the stream's part of the run stands."""
+def _idle(worker: Worker, stream: Stream, job: Job, *, tells: bool) -> Ended:
+    """Nothing can be claimed: wait for chunks that wait, or end as the stream's part of the run stands.
+
+    The lane that settles the last chunk tells of all rows that changed; one that only finds it settled does not.
+    """
     state = jobs.progress(worker.url, job.run_id, stream.name)
     data = {"stream": stream.name, "run_id": job.run_id, "done": state.done, "total": state.total}
     if state.open:
@@ -73,17 +80,18 @@ def _idle(worker: Worker, stream: Stream, job: Job) -> Ended:
         return Ended("again", f"WAITING – {state.words}", data, at - stands.now if at else timedelta())
     if state.running:
         return Ended("green", f"LANE DONE – {state.words}; other lanes have the rest.", data)
-    return _settled(state, data)
+    today = windows.standing(worker.url, stream).now.astimezone(SEOUL).date()
+    return _settled(state, {**data, "kst_day": today.isoformat()}, tells=tells)
 
 
-def _settled(state: Progress, data: dict[str, object]) -> Ended:
+def _settled(state: Progress, data: dict[str, object], *, tells: bool) -> Ended:
     changed = state.rows_new + state.rows_changed + state.rows_withdrawn
     if state.failed:
         words = f"FAILED – {state.words}. First: {state.first_failure}. {again(state.run_id)}"
-        return Ended("red", words, data, changed=changed)
+        return Ended("red", words, data)
     word = "BUDGET" if state.out_of_budget else "PARTIAL" if state.partial else "DONE"
     words = f"{word} – {state.words}; {state.rows_read:,} rows read, {changed:,} new, changed or withdrawn."
-    return Ended("green", words, data, changed=changed)
+    return Ended("green", words, data, changed=changed if tells else 0)
 
 
 def again(run_id: str) -> str:

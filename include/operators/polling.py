@@ -7,7 +7,7 @@ no state of a task is asked, only rows; no source is known by name.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -81,7 +81,9 @@ def _over(worker: Worker, verdicts: list[Verdict]) -> Ended:
     words = "; before it: ".join(verdict.words for verdict in reversed(verdicts))
     rows = windows.rows_of(worker.url, [verdict.cycle_id for verdict in verdicts if verdict.cycle_id is not None])
     changed = sum(windows.verdict_of(row).counts.touched for row in rows.values())
-    return ended_as(verdicts[-1], words, changed)
+    days = [row["run_date"].isoformat() for row in rows.values()]
+    ended = ended_as(verdicts[-1], words, changed)
+    return replace(ended, data={**ended.data, "kst_day": max(days, default=None)})
 
 
 def _nothing_eligible(worker: Worker, stream: Stream, asked: Asked, lost: Verdict | None) -> Ended:

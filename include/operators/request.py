@@ -115,10 +115,9 @@ def _check(form: Form) -> None:
             "keys with mode=poll asks for the newest of just those keys, each time anew; force adds nothing. For "
             "another session use mode=backfill with keys."
         )
-    if form.replay_into == "versioned":
+    if form.replay_into != "overwrite" and form.mode is not Mode.REPLAY:
         raise RequestRefused(
-            "replay_into=versioned is not to be had yet: a replay writes what differs into the tables and keeps what "
-            "was there in the history. Use overwrite."
+            f"replay_into={form.replay_into} is for mode=replay; with mode={form.mode} leave it alone."
         )
 
 

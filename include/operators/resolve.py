@@ -20,7 +20,6 @@ HUB = "huggingface"
 
 # What an address for libpq may carry on; other extras of a connection are for Airflow's own hook.
 _LIBPQ = ("sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "channel_binding", "target_session_attrs")
-_SECRET_WORDS = ("key", "secret", "token", "password")
 
 
 class ConnectionUnfit(Exception):
@@ -57,6 +56,8 @@ def credentials(source: Source) -> Credentials:
     """
     from airflow.providers.http.hooks.http import HttpHook
 
+    from include.engine.credentials import build
+
     host = source.hosts[0]
     example = f'{{"conn_type": "http", "host": "{host}"' + (', "password": "…"}' if source.needs_key else "}")
     connection = _connection(HttpHook, source.connection, example, f"HTTP, host {host}")
@@ -65,13 +66,13 @@ def credentials(source: Source) -> Credentials:
             f"Connection {source.connection} has no key. Nothing was asked. Put the key of {source.title} into its "
             f"password: Admin → Connections, or {_variable(source.connection)}."
         )
-    extra = connection.extra_dejson
-    found = [connection.password, *(extra[name] for name in extra if _is_secret(name))]
-    return Credentials(
-        base_url=_address(connection) or host,
-        default_host=host,
-        user_agent=str(extra.get("user_agent") or source.user_agent or Credentials.user_agent),
-        secrets=tuple(str(value) for value in found if value),
+    return build(
+        source,
+        host=connection.host or "",
+        password=connection.password or "",
+        schema=connection.schema or "",
+        port=connection.port,
+        extra=connection.extra_dejson,
         sandbox_url=settings.load().sandbox_url,
     )
 
@@ -120,7 +121,3 @@ def _address(connection: Any) -> str:
     if "://" not in host:
         host = f"{connection.schema if connection.schema in ('http', 'https') else 'https'}://{host}"
     return f"{host}:{connection.port}" if connection.port else host
-
-
-def _is_secret(name: str) -> bool:
-    return any(word in name.lower() for word in _SECRET_WORDS)
