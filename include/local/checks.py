@@ -83,5 +83,5 @@ def run(arguments: Sequence[str]) -> int:
                 process.kill()
                 process.wait()
         if session is not None:
-            processes.end_sessions({session: 5.0})
+            processes.end_sessions({session: processes.Patience(5, 5)})
         return 130 if passed_on else process.returncode

@@ -107,12 +107,12 @@ def send(pids: Iterable[int], signal_number: signal.Signals) -> None:
 
 
 def at_work(who: Mark) -> list[int]:
-    """Members of the session that are not alone: whoever has a parent or a child in the session.
+    """The tasks of a session and their workers: processes that the leader did not start itself, and who did.
 
-    A worker that waits for work has neither once its scheduler is gone; a task that runs has its worker.
+    A worker that waits for work has no process below it; a task that runs has its worker above it.
     """
     inside = set(members(who))
-    pairs = [(pid, parent) for pid in inside if (parent := _parent(pid)) in inside]
+    pairs = [(pid, parent) for pid in inside if (parent := _parent(pid)) in inside and parent != who.pid]
     return sorted({pid for pair in pairs for pid in pair if pid is not None})
 
 
@@ -130,31 +130,44 @@ def end_idle(who: Mark) -> None:
         send((pid for pid in members(who) if pid not in busy), signal.SIGKILL)
 
 
+@dataclass(frozen=True)
+class Patience:
+    """How many seconds a session may take to end: with nothing at work in it, and in all."""
+
+    idle: float
+    in_all: float
+
+
 def end_sessions(
-    patience: Mapping[Mark, float], nudge: float = 5.0, hurry: Callable[[], bool] = lambda: False
+    patience: Mapping[Mark, Patience], nudge: float = 5.0, hurry: Callable[[], bool] = lambda: False
 ) -> list[Mark]:
     """End these sessions whole; returns those in which something had to be killed.
 
     TERM goes to the leaders; after `nudge` seconds (where the leader is gone: at once) to the others in their
     sessions, which is how a task at work learns that it should give its lease back. What remains is killed as
-    soon as nobody leads or works there, when that session's patience (seconds) is over, or when `hurry` says so:
-    it is a worker or log server that ignores TERM.
+    soon as nobody leads or works there, when that session's patience is over, or when `hurry` says so: it is a
+    worker or log server that ignores TERM.
     """
     begin = time.monotonic()
+    busy_until = dict.fromkeys(patience, begin)
     led = [one for one in patience if alive(one)]
     send((one.pid for one in led), signal.SIGTERM)
     send((pid for one in patience if one not in led for pid in members(one)), signal.SIGTERM)
     left, nudged, killed = list(patience), False, []
     while left:
-        spent = time.monotonic() - begin
+        now = time.monotonic()
         for one in list(left):
-            if spent <= patience[one] and not hurry() and (alive(one) or at_work(one)):
+            works = bool(at_work(one))
+            if works:
+                busy_until[one] = now
+            over = now > min(begin + patience[one].in_all, busy_until[one] + patience[one].idle)
+            if (works or alive(one)) and not over and not hurry():
                 continue
             left.remove(one)
             if members(one):
                 killed.append(one)
                 _kill(one)
-        if spent > nudge and not nudged:
+        if now > begin + nudge and not nudged:
             nudged = True
             send((pid for one in left for pid in members(one) if pid != one.pid), signal.SIGTERM)
         if left:

@@ -19,15 +19,16 @@ from pathlib import Path
 from include.local import processes
 from include.local.failure import LocalFailure
 from include.local.interrupts import Interrupts
-from include.local.processes import Mark
+from include.local.processes import Mark, Patience
 from include.local.state import Record, State
 
 # The api-server, the sandbox and the database are needed by the others for ending in good order.
 SERVE_THE_REST = frozenset({"api-server", "sandbox"})
-# How long each is given to end by itself, in seconds. The scheduler waits for the tasks at work; the triggerer
-# takes ten seconds and more over nothing, and what it watched is watched again after the next start.
-PATIENCE = 15.0
-PATIENCE_OF = {"scheduler": 25.0, "triggerer": 3.0}
+# How long each is given to end by itself. The scheduler waits for the tasks at work, and now and then for a worker
+# that does not answer any more. The triggerer takes ten seconds over nothing; what it watched is watched again after
+# the next start. The api-server takes many after it has said its last word.
+PATIENCE = Patience(idle=15, in_all=15)
+PATIENCE_OF = {"scheduler": Patience(8, 25), "triggerer": Patience(3, 3), "api-server": Patience(6, 6)}
 LOG_LIMIT = 50_000_000
 DEATHS_ALLOWED = 3
 DEATHS_WITHIN = 600.0
@@ -251,7 +252,7 @@ def end_leftovers(state: State, record: Record) -> int:
     serving = {record.children[name] for name in SERVE_THE_REST & set(record.children)}
     first = {mark: seconds for mark, seconds in patience.items() if mark not in serving}
     processes.end_sessions({**dict.fromkeys(record.orphans, PATIENCE), **first})
-    processes.end_sessions(dict.fromkeys(serving, PATIENCE))
+    processes.end_sessions({mark: patience[mark] for mark in serving})
     state.write(replace(record, phase="stopped", supervisor=None, children={}, orphans=()))
     return count
 

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from include.local import processes
-from include.local.processes import Mark
+from include.local.processes import Mark, Patience
 
 # A leader with a worker that ignores TERM, as the workers of a scheduler do; it says the worker's number.
 LEADER = """
@@ -44,7 +44,7 @@ def lead(tmp_path: Path) -> Iterator[Callable[[], tuple[subprocess.Popen[str], M
 
     yield start
     for process, mark in started:
-        processes.end_sessions({mark: 0.0})
+        processes.end_sessions({mark: Patience(0, 0)})
         process.wait()
         if process.stdout is not None:
             process.stdout.close()
@@ -61,7 +61,7 @@ def test_a_worker_that_ignores_term_ends_with_its_session(
     lead: Callable[[], tuple[subprocess.Popen[str], Mark, int]],
 ) -> None:
     process, mark, worker = lead()
-    assert processes.end_sessions({mark: 5.0}) == [mark]
+    assert processes.end_sessions({mark: Patience(5, 5)}) == [mark]
     assert process.wait() is not None
     assert gone(worker)
     assert processes.members(mark) == []
@@ -75,7 +75,7 @@ def test_a_worker_is_found_after_its_leader_was_killed(
     process.wait()
     assert not processes.alive(mark)
     assert processes.members(mark) == [worker]
-    processes.end_sessions({mark: 5.0})
+    processes.end_sessions({mark: Patience(5, 5)})
     assert gone(worker)
 
 
@@ -85,7 +85,7 @@ def test_an_idle_worker_without_leader_is_ended_and_one_with_a_task_is_let_be(
     process, mark, worker = lead()
     processes.end_idle(mark)
     assert not gone(worker), "its leader lives, so it is no business of ours"
-    assert sorted(processes.at_work(mark)) == sorted([process.pid, worker])
+    assert processes.at_work(mark) == [], "a worker that waits is not at work"
     process.kill()
     process.wait()
     assert processes.at_work(mark) == []
@@ -104,7 +104,7 @@ def test_a_number_that_went_to_another_process_is_never_signalled(
     earlier = replace(mark, started=f"{boot}:{int(order) - 1}")
     assert not processes.alive(earlier)
     assert processes.members(earlier) == []
-    assert processes.end_sessions({earlier: 1.0}) == []
+    assert processes.end_sessions({earlier: Patience(1, 1)}) == []
     assert process.poll() is None
     assert not gone(worker)
 
@@ -114,7 +114,7 @@ def test_a_session_of_an_earlier_boot_is_never_signalled(
 ) -> None:
     process, mark, _ = lead()
     before = replace(mark, started=f"another-boot:{mark.started.rpartition(':')[2]}")
-    assert processes.end_sessions({before: 1.0}) == []
+    assert processes.end_sessions({before: Patience(1, 1)}) == []
     assert process.poll() is None
 
 
@@ -126,13 +126,42 @@ def test_a_leaderless_session_in_another_directory_is_not_ours(
     process.wait()
     assert processes.members(replace(mark, cwd=str(tmp_path / "elsewhere"))) == []
     assert not gone(worker)
-    processes.end_sessions({mark: 1.0})
+    processes.end_sessions({mark: Patience(1, 1)})
+
+
+def test_a_task_at_work_is_given_longer_than_a_worker_that_only_stays(tmp_path: Path) -> None:
+    # Leader, worker and task; all ignore TERM; the task ends after a while.
+    code = """
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0:
+    if os.fork() == 0:
+        time.sleep(2)
+        os._exit(0)
+    os.wait()
+    time.sleep(300)
+print("up", flush=True)
+time.sleep(300)
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, start_new_session=True, cwd=tmp_path
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    mark = processes.mark(process.pid, tmp_path)
+    assert mark is not None
+    begin = time.monotonic()
+    processes.end_sessions({mark: Patience(idle=0.5, in_all=30)})
+    assert 1.5 < time.monotonic() - begin < 15
+    process.wait()
+    process.stdout.close()
+    assert processes.members(mark) == []
 
 
 def test_hurry_kills_at_once(lead: Callable[[], tuple[subprocess.Popen[str], Mark, int]]) -> None:
     _, mark, worker = lead()
     begin = time.monotonic()
-    processes.end_sessions({mark: 60.0}, hurry=lambda: True)
+    processes.end_sessions({mark: Patience(60, 60)}, hurry=lambda: True)
     assert time.monotonic() - begin < 5
     assert gone(worker)
 
