@@ -45,7 +45,13 @@ def poll(worker: Worker, stream: Stream, asked: Asked, turn: Turn) -> Ended:
         if verdict is None or verdict.is_refused:
             if verdict is not None:
                 log.warning(verdict.words)
-            return _over(worker, over) if over else _nothing_eligible(worker, stream, asked, verdict)
+            if over:
+                return _over(worker, over)
+            if turn.is_mine(_holder(worker, stream)) and turn.wait_for_handover(
+                lambda: turn.is_mine(_holder(worker, stream)), worker.nap
+            ):
+                continue
+            return _nothing_eligible(worker, stream, asked, turn, lost=verdict is not None)
         if verdict.status in TERMINAL:
             over.append(verdict)
             if verdict.status is CycleStatus.FAILED:
@@ -86,7 +92,12 @@ def _over(worker: Worker, verdicts: list[Verdict]) -> Ended:
     return replace(ended, data={**ended.data, "kst_day": max(days, default=None)})
 
 
-def _nothing_eligible(worker: Worker, stream: Stream, asked: Asked, lost: Verdict | None) -> Ended:
+def _holder(worker: Worker, stream: Stream) -> str | None:
+    newest = windows.standing(worker.url, stream).newest
+    return newest["lease_owner"] if newest else None
+
+
+def _nothing_eligible(worker: Worker, stream: Stream, asked: Asked, turn: Turn, *, lost: bool) -> Ended:
     stands = windows.standing(worker.url, stream, asked.slot)
     newest = stands.newest
     if newest is None:
@@ -94,6 +105,12 @@ def _nothing_eligible(worker: Worker, stream: Stream, asked: Asked, lost: Verdic
     data = {"stream": stream.name, "cycle_id": newest["cycle_id"], "slot": newest["slot"]}
     if newest["cycle_status"] == CycleStatus.RUNNING:
         until = kst(newest["lease_until"])
+        if turn.is_mine(newest["lease_owner"]):
+            words = (
+                f"WAITING – {where(newest)}: the attempt before this one vanished; its lease ends at {until}, and "
+                "nobody can work on the window until then."
+            )
+            return Ended("again", words, data, newest["lease_until"] - stands.now)
         return Ended(
             "skipped",
             f"ANOTHER RUN – {where(newest)} is worked by {newest['lease_owner']} until {until} at the latest, and goes "
@@ -114,7 +131,7 @@ def _nothing_eligible(worker: Worker, stream: Stream, asked: Asked, lost: Verdic
         return Ended("again", words, data, wait)
     own = stands.own if stands.own and stands.own["finished_at"] else newest
     verdict = windows.verdict_of(own)
-    if asked.is_repeat or lost is not None:
+    if asked.is_repeat or lost:
         return ended_as(verdict, f"ALREADY OVER – {verdict.words}")
     words = f"NOTHING TO DO – {verdict.words} {_next(stream, stands)}"
     return Ended("green", words, {"stream": stream.name, "newest_slot": verdict.slot})

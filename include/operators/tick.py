@@ -23,6 +23,8 @@ from include.operators.resolve import ConnectionUnfit
 
 # How long one tick works, and after how long Airflow takes it for stuck.
 WORK_SECONDS = 600.0
+# How long an attempt waits for the one before it to give its lease back: Airflow kills a cleared one after 5 s.
+HANDOVER_SECONDS, LOOK_SECONDS = 10.0, 0.5
 EXECUTION_TIMEOUT = timedelta(minutes=20)
 
 
@@ -37,6 +39,22 @@ class Turn:
     def has_time(self, seconds: float) -> bool:
         """Say whether something that takes so many seconds would still end within the tick."""
         return time.monotonic() - self.began + seconds <= WORK_SECONDS
+
+    def is_mine(self, lease_owner: str | None) -> bool:
+        """Say whether an attempt of this very task holds a lease: one before this, that was cleared or killed."""
+        return (lease_owner or "").startswith(f"{self.owner} on ")
+
+    def wait_for_handover(self, is_held: Callable[[], bool], nap: Callable[[float], None]) -> bool:
+        """Wait for the attempt before this one to give back what it holds; say whether it did.
+
+        Two clears in a row run two attempts side by side for some seconds, and nobody tells when the first has ended.
+        """
+        until = time.monotonic() + HANDOVER_SECONDS
+        while is_held():
+            if self.stop() or time.monotonic() > until:
+                return False
+            nap(LOOK_SECONDS)
+        return True
 
 
 class Tick(BaseSensorOperator):
@@ -61,13 +79,16 @@ class Tick(BaseSensorOperator):
 
     def poke(self, context: Any) -> bool:
         """Work one tick, tell what happened, and leave as it ended."""
-        ended = self._work(context)
+        turn = self._turn(context)
+        ended = self._work(context, turn)
         self.outcome = ended.words
-        context["ti"].xcom_push(key="outcome", value=ended.outcome())
         if ended.how != "red":
             self.log.info(ended.words)
-        notes.task(context, ended.words)
-        self.tell_run(context, ended)
+        if not turn.stop():
+            # A stopped attempt may have a successor already, whose word counts.
+            context["ti"].xcom_push(key="outcome", value=ended.outcome())
+            notes.task(context, ended.words)
+            self.tell_run(context, ended)
         ended.leave()
         return True
 
@@ -80,18 +101,20 @@ class Tick(BaseSensorOperator):
         """Raise a flag and nothing else: this is called from a signal handler."""
         self._stopped = True
 
-    def _work(self, context: Any) -> Ended:
-        import psycopg
-
-        parent = os.getppid()
-        ti = context["ti"]
-        turn = Turn(
+    def _turn(self, context: Any) -> Turn:
+        parent, ti = os.getppid(), context["ti"]
+        lane = f"[{ti.map_index}]" if ti.map_index is not None and ti.map_index >= 0 else ""
+        return Turn(
             stop=lambda: self._stopped or os.getppid() != parent,
             began=time.monotonic(),
-            owner=f"{ti.dag_id}.{ti.task_id} of {ti.run_id}",
+            owner=f"{ti.dag_id}.{ti.task_id}{lane} of {ti.run_id}",
         )
+
+    def _work(self, context: Any, turn: Turn) -> Ended:
+        import psycopg
+
         if not context.get("task_reschedule_count"):
-            notes.task(context, f"WORKING – attempt {ti.try_number}")
+            notes.task(context, f"WORKING – attempt {context['ti'].try_number}")
         try:
             return self.work(context, turn)
         except ConnectionUnfit as unfit:
