@@ -47,3 +47,13 @@ def publication_behind(url: str, tables: Sequence[Table], lease: str, grace: tim
     assert row is not None
     since: datetime | None = row["since"]
     return since
+
+
+def holders(url: str, run_id: str, stream: str) -> dict[str, datetime]:
+    """Return who holds chunks of a run's stream, and until when their leases last unless they are renewed."""
+    connection = connect(url, application="daybook lanes", statement_timeout=15, autocommit=True)
+    try:
+        rows = connection.execute(query("upkeep.holders"), {"run_id": run_id, "stream": stream}).fetchall()
+        return {row["lease_owner"]: row["lease_until"] for row in rows}
+    finally:
+        connection.close()

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from include.calendars import SEOUL
 from include.contract import TERMINAL, Mode, Outcome, Stream
-from include.engine import cycle, jobs, replay, windows
+from include.engine import cycle, jobs, replay, upkeep, windows
 from include.engine.cycle import Worker
 from include.engine.jobs import Progress
 from include.engine.verdict import Verdict
@@ -42,7 +42,11 @@ def work(worker: Worker, stream: Stream, job: Job, turn: Turn) -> Ended:
     while True:
         verdict = _slice(worker, stream, job)
         if verdict is None:
-            return _idle(worker, stream, job, tells=has_worked and job.into_tables)
+            if _left_behind(worker, stream, job, turn) and turn.wait_for_handover(
+                lambda: bool(_left_behind(worker, stream, job, turn)), worker.nap
+            ):
+                continue
+            return _idle(worker, stream, job, turn, tells=has_worked and job.into_tables)
         has_worked = True
         data = {**data_of(verdict), "run_id": job.run_id}
         if verdict.is_refused:
@@ -65,7 +69,13 @@ def _slice(worker: Worker, stream: Stream, job: Job) -> Verdict | None:
     return cycle.work(worker, stream, job.mode, job.run_id)
 
 
-def _idle(worker: Worker, stream: Stream, job: Job, *, tells: bool) -> Ended:
+def _left_behind(worker: Worker, stream: Stream, job: Job, turn: Turn) -> list[datetime]:
+    """When the leases end that earlier attempts of this lane still hold: cleared some seconds ago, or killed."""
+    held = upkeep.holders(worker.url, job.run_id, stream.name)
+    return [until for owner, until in held.items() if turn.is_mine(owner)]
+
+
+def _idle(worker: Worker, stream: Stream, job: Job, turn: Turn, *, tells: bool) -> Ended:
     """Nothing can be claimed: wait for chunks that wait, or end as the stream's part of the run stands.
 
     The lane that settles the last chunk tells of all rows that changed; one that only finds it settled does not.
@@ -78,6 +88,9 @@ def _idle(worker: Worker, stream: Stream, job: Job, *, tells: bool) -> Ended:
             return Ended("again", f"FROZEN – {state.words}: {stands.frozen}.", data, FROZEN_WAIT)
         at = jobs.next_eligible(worker.url, job.run_id, stream.name)
         return Ended("again", f"WAITING – {state.words}", data, at - stands.now if at else timedelta())
+    if mine := _left_behind(worker, stream, job, turn):
+        wait = max(mine) - windows.standing(worker.url, stream).now
+        return Ended("again", f"WAITING – {state.words}; an attempt of this lane vanished with its lease.", data, wait)
     if state.running:
         return Ended("green", f"LANE DONE – {state.words}; other lanes have the rest.", data)
     today = windows.standing(worker.url, stream).now.astimezone(SEOUL).date()

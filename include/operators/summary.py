@@ -6,7 +6,7 @@ note. Never: the state of a task is taken for the truth, and nothing is collecte
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from airflow.sdk import BaseOperator
@@ -59,7 +59,7 @@ class SummaryOperator(BaseOperator):
             return Ended("green", asked["words"])
         url = resolve.warehouse_url()
         if asked["run_id"] is not None:
-            return job(url, asked["run_id"])
+            return job(url, asked["run_id"], asked["streams"], str(context["ti"].run_id))
         outcomes = {name: context["ti"].xcom_pull(task_ids=task_of(name), key="outcome") for name in asked["streams"]}
         return polls(url, outcomes)
 
@@ -102,9 +102,9 @@ def _state(
     return str(row["cycle_status"]) if row else None
 
 
-def job(url: str, run_id: str) -> Ended:
-    """Write what a job run came to, and return it."""
-    from include.engine import jobs
+def job(url: str, run_id: str, streams: Sequence[str], airflow_run: str) -> Ended:
+    """Write what a job run came to, and return it; `airflow_run` tells its own lanes, all over now, from others."""
+    from include.engine import jobs, upkeep
     from include.operators.lanes import again
 
     outcome, state = jobs.conclude(url, run_id)
@@ -113,11 +113,11 @@ def job(url: str, run_id: str) -> Ended:
     place = f"run {run_id}: {state.words}; {state.rows_read:,} rows read, {changed:,} new, changed or withdrawn"
     if not state.total:
         return Ended("green", f"NOTHING TO DO – run {run_id}: the range holds no day that could have data.", data)
-    if state.running:
-        return Ended(
-            "skipped", f"ANOTHER RUN – {place}. What is running is another run's and goes on without this.", data
-        )
-    if state.open:
+    holders = [owner for name in streams for owner in upkeep.holders(url, run_id, name)] if state.running else []
+    others = [owner for owner in holders if f" of {airflow_run} on " not in owner]
+    if others:
+        return Ended("skipped", f"ANOTHER RUN – {place}. What runs is another's ({others[0]}) and goes on.", data)
+    if state.open or state.running:
         return Ended("red", f"NOT FINISHED – {place}. The same request goes on where it ended.", data)
     if state.failed:
         word = "PARTIAL" if state.done else "FAILED"

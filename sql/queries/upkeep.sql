@@ -8,3 +8,9 @@ select min(since) as since
  where since < collect.clock() - %(grace)s::interval
    and not exists (select 1 from publish.leases l
                     where l.name = %(lease)s and (l.lease_until > collect.clock() or l.put_off_until > collect.clock()));
+
+-- name: holders
+-- Who holds the chunks of a run that are being worked on, and until when.
+select lease_owner, lease_until from collect.cycles
+ where run_id = %(run_id)s and stream = %(stream)s and cycle_status = 'RUNNING'
+ order by cycle_id;
