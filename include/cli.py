@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import date
 from functools import partial
+from typing import Literal
 
 from include import registry, settings
 from include.contract import CycleStatus, Mode, Source, Stream
@@ -226,22 +227,14 @@ def _stream_of(url: str, entry_id: int) -> str:
 
 
 def _calendar(options: argparse.Namespace) -> int:
-    with transaction(_url(), application="daybook cli") as connection:
-        if options.action == "list":
+    if options.action == "list":
+        with transaction(_url(), application="daybook cli") as connection:
             for row in connection.execute(query("calendar.list")).fetchall():
                 print(f"{row['calendar']}  {row['day']}  {row['state']:<9} {row['reason']}  {row['decided_by'] or ''}")
-            return 0
-        state = {"close": "closed", "open": "open", "reject": "rejected"}[options.action]
-        connection.execute(
-            query("calendar.decide"),
-            {
-                "calendar": options.calendar,
-                "day": options.day,
-                "state": state,
-                "reason": options.why,
-                "who": options.who,
-            },
-        )
+        return 0
+    states: dict[str, Literal["open", "closed", "rejected"]] = {"close": "closed", "open": "open", "reject": "rejected"}
+    state = states[options.action]
+    windows.decide(_url(), options.calendar, options.day, state, who=options.who, why=options.why)
     print(f"DONE – {options.calendar} {options.day} is {state}")
     return 0
 

@@ -299,7 +299,7 @@ def _write_pending(connection: Connection, part: Slice, decision: Decision) -> N
             again.append(pending.Again(key, PendingReason.NOT_PUBLISHED, request.session_date, "not published"))
         elif over:
             again.append(pending.Again(key, PendingReason.FAILED, request.session_date, part.errors.get(key)))
-    pending.done(connection, part.stream.name, done)
+    pending.done(connection, part.stream.name, done, keep_rechecks=part.cycle.window_start is None)
     pending.again(connection, part.stream.name, part.cycle.cycle_id, again)
     if decision.status is CycleStatus.SUCCESS:
         _propose_exceptions(connection, part)

@@ -27,6 +27,8 @@ from include.engine.plan import Plan, Spent
 from include.engine.raw import RawStore
 from include.engine.verdict import Verdict, where
 
+CONCLUSIVE = frozenset({AnswerClass.DATA, AnswerClass.EMPTY, AnswerClass.UNCHANGED, AnswerClass.ABSENT})
+
 
 @dataclass(frozen=True)
 class Worker:
@@ -147,15 +149,12 @@ def _repair(worker: Worker, stream: Stream, lease: Lease, pause: Lock, connectio
 
 
 def _ask_all(worker: Worker, asker: fetch.Asker, part: Slice, pause: Lock) -> Ending:
-    """Ask for everything planned that this cycle has no conclusive answer to, and say how it ended."""
-    conclusive = {AnswerClass.DATA, AnswerClass.EMPTY, AnswerClass.UNCHANGED, AnswerClass.ABSENT}
+    """Ask for everything planned that this cycle has no last word on, and say how it ended."""
     budget = part.stream.budget
     rows = 0
     try:
         for request in part.plan.requests:
-            if part.answers.get(request.key) in conclusive:
-                continue
-            if part.answers.get(request.key) is AnswerClass.ERROR and part.cycle.run_id is None:
+            if _is_answered(part, request):
                 continue
             if worker.stop():
                 return Ending("stopped")
@@ -181,6 +180,20 @@ def _ask_all(worker: Worker, asker: fetch.Asker, part: Slice, pause: Lock) -> En
     except OSError as error:
         return Ending("storage", f"the raw store cannot be written: {error}")
     return Ending("done")
+
+
+def _is_answered(part: Slice, request: Request) -> bool:
+    """Say whether asking again in this cycle is of no use.
+
+    A window asks once for what failed after the retries and for an older session that is still missing: only its
+    own session is worth a try every half hour.
+    """
+    answer_class = part.answers.get(request.key)
+    if answer_class is None or part.cycle.run_id is not None:
+        return answer_class in CONCLUSIVE
+    if answer_class is AnswerClass.NOT_YET:
+        return request.session_date != part.cycle.session_date
+    return answer_class in CONCLUSIVE or answer_class is AnswerClass.ERROR
 
 
 def _day_limit(part: Slice, request: Request, rows: int) -> BudgetReason | None:

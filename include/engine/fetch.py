@@ -21,7 +21,7 @@ from include.engine.http import Received, send
 from include.engine.lease import Cycle
 from include.engine.raw import RawStore
 
-RETRIES = 3
+RETRIES = fetches.MOST_TRIES - 1
 FIRST_WAIT_SECONDS = 2.0
 # A Retry-After longer than this is not waited for under a lease: it stops the host group instead.
 LONGEST_WAIT_SECONDS = 60.0
@@ -80,7 +80,7 @@ def ask(asker: Asker, request: Request, page: int = 0, head_fetch: int | None = 
         fetched = _take_in(asker, request, page, head_fetch, sent_at, received, attempt)
         if fetched.answer_class is not AnswerClass.ERROR or fetched.refusal or not _may_pass(received):
             return fetched
-        wait = max(_retry_after(received), FIRST_WAIT_SECONDS * 2 ** (attempt - 1))
+        wait = max(_retry_after(received, sent_at), FIRST_WAIT_SECONDS * 2 ** (attempt - 1))
         if wait > LONGEST_WAIT_SECONDS:
             until = hosts.block(
                 asker.connection,
@@ -146,14 +146,18 @@ def _may_pass(received: Received) -> bool:
     return received.status is None or received.status == 429 or received.status >= 500
 
 
-def _retry_after(received: Received) -> float:
-    """Return the seconds that the upstream asks us to wait, 0 where it does not; both forms of the header."""
+def _retry_after(received: Received, sent_at: datetime) -> float:
+    """Return the seconds that the upstream asks us to wait, 0 where it does not; both forms of the header.
+
+    An instant counts from the upstream's own clock, and from ours where it does not tell its time.
+    """
     text = received.headers.get("retry-after", "").strip()
     if text.isdigit():
         return float(text)
     try:
-        at, sent = email.utils.parsedate_to_datetime(text), received.headers.get("date", "")
-        return max((at - email.utils.parsedate_to_datetime(sent)).total_seconds(), 0.0)
+        at, date = email.utils.parsedate_to_datetime(text), received.headers.get("date")
+        since = email.utils.parsedate_to_datetime(date) if date else sent_at
+        return max((at - since).total_seconds(), 0.0)
     except (ValueError, TypeError):
         return 0.0
 

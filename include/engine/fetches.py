@@ -17,6 +17,9 @@ from include.engine.db import Connection, Row, query
 from include.engine.http import Received
 from include.engine.raw import RawStore
 
+# How often one thing is asked for until a fault that may pass counts as an answer.
+MOST_TRIES = 4
+
 
 @dataclass(frozen=True)
 class Held:
@@ -96,8 +99,11 @@ def validators(connection: Connection, stream: str, key: str) -> dict[str, str]:
 
 
 def answered_keys(connection: Connection, cycle_id: int) -> dict[str, AnswerClass]:
-    """Return the last answer's class of each key that a cycle has asked for."""
-    rows = connection.execute(query("fetches.answered"), {"cycle": cycle_id}).fetchall()
+    """Return the last answer's class of each key that a cycle has asked for, where asking again is of no use.
+
+    An asking that was cut off (pages are missing, or tries are left) is no answer.
+    """
+    rows = connection.execute(query("fetches.answered"), {"cycle": cycle_id, "most_tries": MOST_TRIES}).fetchall()
     return {row["request_key"]: AnswerClass(row["answer_class"]) for row in rows}
 
 

@@ -41,10 +41,12 @@ def due(connection: Connection, stream: str, limit: int = 5_000) -> list[Due]:
     return [Due(row["key"], PendingReason(row["why"]), row["attempts"]) for row in rows]
 
 
-def done(connection: Connection, stream: str, keys: Sequence[str]) -> None:
-    """Remove keys whose answer is held or explained."""
+def done(connection: Connection, stream: str, keys: Sequence[str], *, keep_rechecks: bool = False) -> None:
+    """Remove keys whose answer is held or explained; a backfill leaves the rechecks of the windows alone."""
     if keys:
-        connection.execute(query("pending.done"), {"stream": stream, "keys": list(keys)})
+        connection.execute(
+            query("pending.done"), {"stream": stream, "keys": list(keys), "keep_rechecks": keep_rechecks}
+        )
 
 
 def again(connection: Connection, stream: str, cycle_id: int, entries: Sequence[Again]) -> None:

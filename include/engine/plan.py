@@ -54,13 +54,19 @@ def for_cycle(connection: Connection, stream: Stream, cycle: Cycle, days: Calend
 def _window(connection: Connection, stream: Stream, cycle: Cycle, days: Calendar) -> Plan:
     checkpoint = checkpoint_of(connection, stream)
     newest: date = cycle.session_date
-    since = checkpoint + timedelta(days=1) if checkpoint else newest
+    since = checkpoint + timedelta(days=1) if checkpoint else _first_session(connection, stream, newest)
     sessions = days.sessions(max(since, stream.first_session), newest)
     due = {entry.key: entry for entry in pending.due(connection, stream.name)}
     held = fetches.held_keys(connection, stream.name, sessions) if sessions else set()
     ask = Ask(Mode.POLL, tuple(reversed(sessions)), pending=tuple(due), cursor=cycle.cursor)
     requests = tuple(request for request in stream.plan(ask) if request.key in due or request.key not in held)
     return Plan(requests, tuple(sessions), due, checkpoint)
+
+
+def _first_session(connection: Connection, stream: Stream, newest: date) -> date:
+    """Return where the ground begins while there is no checkpoint: at the stream's first window, held or not."""
+    row = connection.execute(query("plan.first_session"), {"stream": stream.name}).fetchone()
+    return row["session_date"] if row and row["session_date"] else newest
 
 
 def _chunk(stream: Stream, cycle: Cycle, days: Calendar) -> Plan:

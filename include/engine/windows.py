@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 from include.calendars import Calendar, calendar, last_instant, next_instant, window_for
 from include.contract import TERMINAL, CycleStatus, Outcome, Stream, Window
 from include.engine import hosts
-from include.engine.db import Connection, Row, call_and_commit, connect, query
+from include.engine.db import Connection, Row, call_and_commit, connect, query, transaction
 from include.engine.merge import Counts
 from include.engine.verdict import Verdict, describe_counts, kst, where
 
@@ -83,6 +83,19 @@ def days_of(connection: Connection, stream: Stream) -> Calendar:
     return calendar(stream.calendar, {row["day"]: row["state"] == "open" for row in rows})
 
 
+def decide(
+    url: str, calendar_name: str, day: date, state: Literal["open", "closed", "rejected"], who: str, why: str
+) -> None:
+    """Write an operator's word on a day; nothing of a day that is closed after all stays to be fetched."""
+    with transaction(url, application="daybook calendar") as connection:
+        connection.execute(
+            query("calendar.decide"),
+            {"calendar": calendar_name, "day": day, "state": state, "reason": why, "who": who},
+        )
+        if state == "closed":
+            connection.execute(query("pending.explained"), {"calendar": calendar_name, "day": day})
+
+
 def open_due(url: str, stream: Stream) -> Found | None:
     """Open the window that is due now, or its next make-up window, and return the newest one.
 
@@ -91,6 +104,8 @@ def open_due(url: str, stream: Stream) -> Found | None:
     """
     connection = connect(url, application="daybook windows", statement_timeout=15, autocommit=True)
     try:
+        # A window whose holder vanished would stand in the way of the one that is due.
+        connection.execute(query("lease.recover"), {"stream": stream.name, "limit": 20})
         days, instant = days_of(connection, stream), now(connection)
         start = last_instant(stream.schedule.cron, stream.schedule.timezone, instant)
         newest = _newest(connection, stream)

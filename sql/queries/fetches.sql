@@ -14,15 +14,23 @@ values (%(stream)s, %(cycle)s, %(attempt)s, %(key)s, %(unit)s, %(page)s, %(head)
 returning fetch_id;
 
 -- name: validators
--- The validators of the last answer with content to a request.
+-- The validators of the last answer with content to a request; not of one that could not be read, which is asked for whole.
 select etag, last_modified from collect.fetches
- where stream = %(stream)s and request_key = %(key)s and answer_class in ('data', 'empty')
+ where stream = %(stream)s and request_key = %(key)s and answer_class in ('data', 'empty') and applied_at is not null
  order by fetch_id desc limit 1;
 
 -- name: answered
--- The last answer's class of each key that a cycle has asked for.
-select distinct on (request_key) request_key, answer_class from collect.fetches
- where cycle_id = %(cycle)s order by request_key, fetch_id desc;
+-- The last answer's class of each key that a cycle has asked for since it began, where it is the last word: all pages are
+-- there, and a fault that may pass was tried as often as it may be.
+select distinct on (f.request_key) f.request_key, f.answer_class
+  from collect.fetches f join collect.cycles c on c.cycle_id = f.cycle_id
+ where f.cycle_id = %(cycle)s and f.head_fetch is null and f.sent_at >= c.started_at
+   and case when f.answer_class in ('data', 'empty')
+            then f.is_last or exists (select 1 from collect.fetches l where l.cycle_id = f.cycle_id and l.head_fetch = f.fetch_id and l.is_last)
+            when f.answer_class = 'error'
+            then f.tries >= %(most_tries)s or (f.http_status is not null and f.http_status <> 429 and f.http_status < 500)
+            else true end
+ order by f.request_key, f.fetch_id desc;
 
 -- name: held
 -- Keys of some sessions whose answers were applied.

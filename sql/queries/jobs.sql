@@ -12,12 +12,12 @@ returning run_id;
 select * from collect.job_runs where run_id = %(run_id)s;
 
 -- name: reopen
--- Chunks that failed or ran out of budget are opened again; with force, those that are done too.
+-- Chunks that failed or ran out of budget are opened again; with force, those that are done too, which then begin anew.
 with opened as (
     update collect.cycles
        set cycle_status = 'PENDING', is_complete = false, finished_at = null, failure_reason = null, failure_cause_summary = null,
            failure_kind = null, outcome = null, budget_exhausted_reason = null, success_reason = null, next_eligible_at = null,
-           failed_attempts = 0, updated_at = collect.clock()
+           failed_attempts = 0, started_at = case when cycle_status <> 'SUCCESS' then started_at end, updated_at = collect.clock()
      where run_id = %(run_id)s
        and (cycle_status in ('FAILED', 'BUDGET_EXHAUSTED') or (%(force)s and cycle_status = 'SUCCESS'))
     returning 1

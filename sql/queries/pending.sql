@@ -1,13 +1,21 @@
 -- name: due
--- Keys whose time has come.
-select key, why, attempts from collect.pending
- where stream = %(stream)s and next_try_at <= collect.clock()
+-- Keys whose time has come, but for days that an operator has called closed meanwhile.
+select p.key, p.why, p.attempts from collect.pending p
+ where p.stream = %(stream)s and p.next_try_at <= collect.clock()
+   and not exists (select 1 from collect.streams s join collect.calendar_exceptions e on e.calendar = s.calendar
+                    where s.stream = p.stream and e.day = p.session_date and e.state = 'closed')
  order by why = 'recheck', session_date desc nulls last, key
  limit %(limit)s;
 
 -- name: done
 -- Keys whose answer is held or explained.
-delete from collect.pending where stream = %(stream)s and key = any(%(keys)s);
+delete from collect.pending
+ where stream = %(stream)s and key = any(%(keys)s) and not (%(keep_rechecks)s and why = 'recheck');
+
+-- name: explained
+-- Nothing of a day that is closed after all is still to be fetched.
+delete from collect.pending p using collect.streams s
+ where s.stream = p.stream and s.calendar = %(calendar)s and p.session_date = %(day)s;
 
 -- name: again
 -- A key to be asked for again, or given up once its patience is over.

@@ -10,6 +10,10 @@ on conflict (stream) do update
    set session_date = excluded.session_date, cycle_id = excluded.cycle_id, updated_at = excluded.updated_at
  where c.session_date is null or c.session_date < excluded.session_date;
 
+-- name: first_session
+-- The oldest session that a window of a stream was responsible for: where its ground begins while there is no checkpoint.
+select min(session_date) as session_date from collect.cycles where stream = %(stream)s and window_start is not null;
+
 -- name: spent
 -- What a stream's windows of one KST date have spent.
 select coalesce(sum(list_page_count), 0)::int as list_pages, coalesce(sum(fetched_count), 0)::bigint as items,

@@ -35,6 +35,9 @@ MONDAY = date(2026, 9, 14)
 # FINRA's stream as declared, but without a wait between two requests.
 STREAM = replace(SHORT_VOLUME_STREAM, host_group=HostGroup("finra", timedelta(0)))
 
+# One file a day, where a test needs many days.
+SMALL = replace(STREAM, recheck=None, plan=lambda ask: STREAM.plan(replace(ask, keys=("CNMS",))))
+
 # The columns that must be the same whoever wrote them.
 VALUES = (
     "session_date, facility, symbol, short_volume, short_exempt_volume, total_volume, market, unit, fetch_id, sent_at,"
@@ -131,8 +134,10 @@ class Desk:
     # --- the clock
 
     def at(self, instant: datetime) -> None:
-        """Put the simulated clock to an instant."""
+        """Put the simulated clock to an instant, and the host group where no one has asked it lately."""
         self.sql("update collect.installation set is_sandbox = true, clock_offset = %s - clock_timestamp()", instant)
+        # Where time goes back, so do the reservations of a time that is not yet.
+        self.sql("update collect.host_groups set next_allowed_at = %s where next_allowed_at > %s", instant, instant)
 
     def now(self) -> datetime:
         """The simulated instant."""
@@ -359,6 +364,7 @@ __all__ = [
     "FRIDAY",
     "MONDAY",
     "NEW_YORK",
+    "SMALL",
     "STREAM",
     "THURSDAY",
     "TUESDAY",

@@ -239,16 +239,16 @@ def test_the_table_of_cycles_is_not_partitioned(desk: Desk) -> None:
 def crowded(desk: Desk) -> Desk:
     """100,000 cycles that are over, 5,000 chunks that wait, one poll that waits."""
     desk.sql(
-        "insert into collect.cycles (stream, mode, slot, run_id, kind, cycle_status, is_complete, finished_at,"
-        " created_at, updated_at)"
-        " select %s, 'backfill', 'old/' || n, 'old-' || n %% 50, 'chunk', 'SUCCESS', true, t, t, t"
+        "insert into collect.cycles (stream, mode, slot, run_id, kind, cycle_status, is_complete, outcome,"
+        " finished_at, created_at, updated_at)"
+        " select %s, 'backfill', 'old/' || n, 'old-' || n %% 50, 'chunk', 'SUCCESS', true, 'success', t, t, t"
         " from generate_series(1, 80000) n, lateral (select clock_timestamp() as t) x",
         STREAM.name,
     )
     desk.sql(
         "insert into collect.cycles (stream, mode, slot, run_date, window_start, due_at, cycle_status, is_complete,"
-        " finished_at, created_at, updated_at)"
-        " select 's.' || n % 40, 'poll', 'w' || n, t::date, t, t, 'SUCCESS', true, t, t, t"
+        " outcome, finished_at, created_at, updated_at)"
+        " select 's.' || n % 40, 'poll', 'w' || n, t::date, t, t, 'SUCCESS', true, 'success', t, t, t"
         " from generate_series(1, 20000) n,"
         " lateral (select timestamptz '2024-01-01' + n * interval '30 minutes' as t) x"
     )

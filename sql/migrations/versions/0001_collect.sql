@@ -425,13 +425,13 @@ comment on column collect.items.closed_at is 'When it was closed; null while ope
 
 create function collect.pending_gap(why text, attempts integer) returns interval language sql immutable as $$
     select case
-        when why = 'not_published' then case when attempts < 10 then interval '1 day' else interval '7 days' end
-        when why = 'asked_none' then interval '7 days'
-        else least(interval '15 minutes' * power(3, least(attempts, 6) - 1), interval '1 day')
+        when why = 'not_published' then case when attempts < 10 then interval '20 hours' else interval '6 days 20 hours' end
+        when why = 'asked_none' then interval '6 days 20 hours'
+        else least(interval '15 minutes' * power(3, least(attempts, 6) - 1), interval '20 hours')
     end
 $$;
 comment on function collect.pending_gap(text, integer) is
-    'How long to wait before a pending key is tried again: unpublished daily for ten tries, then weekly; failures with growing gaps';
+    'How long to wait before a pending key is tried again: unpublished daily for ten tries, then weekly; failures with growing gaps. A few hours short of a day or week, so that the next window finds it due though it comes seconds earlier';
 
 create function collect.pending_patience(why text) returns interval language sql immutable as $$
     select case when why in ('not_published', 'asked_none') then interval '1 year' else interval '7 days' end

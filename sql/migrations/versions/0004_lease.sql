@@ -48,7 +48,9 @@ begin
      where c.stream = p_stream and c.mode = 'poll' and c.run_id is null and c.cycle_status = 'PENDING'
        and c.window_start < p_start for update skip locked;
     t := (select g.at from collect.pass_gate('open ' || p_stream) g);
-    if exists (select 1 from collect.cycles c where c.stream = p_stream and c.mode = 'poll' and c.slot = p_slot) then
+    if collect.frozen(p_stream) is not null
+       or not exists (select 1 from collect.streams s where s.stream = p_stream and s.active)
+       or exists (select 1 from collect.cycles c where c.stream = p_stream and c.mode = 'poll' and c.slot = p_slot) then
         return null;
     end if;
     if v_old.cycle_id is not null then
@@ -68,7 +70,7 @@ begin
     return v_id;
 end $$;
 comment on function collect.open_window(text, text, date, timestamptz, timestamptz, date, text) is
-    'Open a poll window, closing an older one that still waits; null where it exists or another is being worked on';
+    'Open a poll window, closing an older one that still waits; null where it exists, another is being worked on, or the stream is frozen or out of service';
 
 create function collect.claim(p_stream text, p_mode text, p_run_id text, p_owner text, p_ttl interval)
 returns setof collect.cycles language plpgsql volatile set search_path = collect, pg_temp as $$

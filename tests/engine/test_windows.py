@@ -1,0 +1,239 @@
+"""When a stream may ask: make-up windows, days on which the calendar is wrong, and the changes of clocks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+
+import pytest
+
+from include.calendars import SEOUL, calendar, last_instant, next_instant, window_for
+from include.contract import CycleStatus, Outcome
+from include.engine import windows
+from tests.engine.cdn import Trouble
+from tests.engine.desk import FRIDAY, MONDAY, NEW_YORK, STREAM, THURSDAY, TUESDAY, WEDNESDAY, Desk, ny
+
+NEXT_MONDAY = date(2026, 9, 21)
+SUCCESS, FAILED = CycleStatus.SUCCESS, CycleStatus.FAILED
+
+
+@pytest.fixture
+def plain(desk: Desk) -> Desk:
+    """Without rereading, where a test counts requests for something else."""
+    desk.stream = replace(STREAM, recheck=None)
+    return desk
+
+
+def first_word(text: str) -> str:
+    return text.partition(" –")[0]
+
+
+# --- make-up windows
+
+
+def broken(desk: Desk, count: int = 4) -> None:
+    desk.cdn.trouble("CNMS", TUESDAY, *[Trouble(503)] * count)
+
+
+def test_a_failure_that_may_pass_is_made_up_for_ten_and_forty_minutes_and_four_hours_later(desk: Desk) -> None:
+    desk.cdn.publish(TUESDAY)
+    starts = [ny(TUESDAY, 18, 35) + offset for offset in (timedelta(0), *STREAM.schedule.make_up)]
+    for start in starts:
+        broken(desk)
+        desk.at(start + timedelta(seconds=30))
+        assert desk.poll().status is FAILED
+        desk.at(start + timedelta(minutes=5))
+        assert desk.tick() is None
+    desk.at(ny(TUESDAY, 23, 59))
+    assert desk.tick() is None
+    rows = desk.cycles()
+    assert [row["window_start"] for row in rows] == starts
+    assert [row["kind"] for row in rows] == ["scheduled", "make_up", "make_up", "make_up"]
+    assert {row["session_date"] for row in rows} == {TUESDAY}
+    assert {row["failure_kind"] for row in rows} == {"retriable"}
+
+
+def test_a_make_up_window_asks_only_for_what_is_not_held(desk: Desk) -> None:
+    desk.cdn.publish(TUESDAY)
+    broken(desk)
+    desk.poll()
+    desk.cdn.forget()
+    desk.at(ny(TUESDAY, 18, 45, 30))
+    verdict = desk.poll()
+    assert verdict.status is SUCCESS
+    assert desk.cdn.asked() == ["CNMSshvol20260915.txt"]
+    assert desk.checkpoint() == TUESDAY
+    desk.at(ny(TUESDAY, 22, 40))
+    assert desk.tick() is None
+
+
+def test_a_window_after_midnight_in_seoul_makes_up_for_the_session_of_the_window_before(desk: Desk) -> None:
+    desk.cdn.publish(FRIDAY)
+    desk.at(ny(FRIDAY))
+    desk.cdn.trouble("CNMS", FRIDAY, *[Trouble(503)] * 4)
+    desk.poll()
+    desk.at(ny(FRIDAY, 22, 36))
+    desk.poll()
+    assert {(row["kind"], row["session_date"]) for row in desk.cycles()} == {
+        ("scheduled", FRIDAY),
+        ("make_up", FRIDAY),
+    }
+
+
+def test_what_was_refused_for_good_is_not_made_up_for(desk: Desk) -> None:
+    desk.cdn.publish(TUESDAY)
+    desk.cdn.trouble("CNMS", TUESDAY, Trouble(403, {"Content-Type": "text/html"}, b"<html>go away</html>"))
+    assert desk.poll().status is FAILED
+    desk.cdn.forget()
+    for hour in (19, 20, 22, 23):
+        desk.at(ny(TUESDAY, hour, 45))
+        assert desk.tick() is None
+    assert desk.cdn.requests == []
+
+
+def test_a_window_that_waited_in_vain_is_not_made_up_for(desk: Desk) -> None:
+    desk.poll()
+    desk.at(ny(WEDNESDAY, 0, 1))
+    assert desk.poll().status is FAILED
+    desk.cdn.forget()
+    desk.at(ny(WEDNESDAY, 9, 0))
+    assert desk.tick() is None
+    assert desk.cdn.requests == []
+
+
+def test_a_stream_without_make_up_windows_is_left_alone_for_the_day(desk: Desk) -> None:
+    desk.stream = replace(STREAM, schedule=replace(STREAM.schedule, make_up=()))
+    desk.cdn.publish(TUESDAY)
+    broken(desk)
+    desk.poll()
+    desk.at(ny(TUESDAY, 23, 0))
+    assert desk.tick() is None
+
+
+# --- the calendar is wrong
+
+
+def test_a_day_that_stays_empty_between_filled_ones_is_proposed_as_closed(desk: Desk) -> None:
+    desk.cdn.publish(MONDAY)
+    desk.at(ny(MONDAY))
+    desk.poll()
+    desk.at(ny(TUESDAY))
+    desk.poll()
+    desk.at(ny(WEDNESDAY, 0, 1))
+    desk.poll()
+    assert desk.sql("select * from collect.calendar_exceptions") == []
+    desk.cdn.publish(WEDNESDAY)
+    desk.at(ny(WEDNESDAY))
+    verdict = desk.poll()
+    assert (verdict.status, verdict.outcome) == (SUCCESS, Outcome.PARTIAL)
+    row = desk.one("select * from collect.calendar_exceptions")
+    assert (row["calendar"], row["day"], row["state"]) == ("XNYS", TUESDAY, "proposed")
+    assert "has for later sessions" in row["reason"]
+
+
+def test_a_proposal_changes_nothing_until_an_operator_decides(desk: Desk) -> None:
+    test_a_day_that_stays_empty_between_filled_ones_is_proposed_as_closed(desk)
+    assert desk.pending("not_published")
+    desk.cdn.publish(THURSDAY)
+    desk.cdn.forget()
+    desk.at(ny(THURSDAY))
+    desk.poll()
+    assert len(desk.cdn.asked(day=TUESDAY)) >= 5
+
+
+def test_a_day_decided_closed_is_no_longer_asked_for_nor_pending(desk: Desk) -> None:
+    test_a_day_that_stays_empty_between_filled_ones_is_proposed_as_closed(desk)
+    decide(desk, TUESDAY, "closed")
+    for day in (THURSDAY, FRIDAY, NEXT_MONDAY):
+        desk.cdn.publish(day)
+        desk.cdn.forget()
+        desk.at(ny(day))
+        verdict = desk.poll()
+        assert verdict.outcome is Outcome.SUCCESS
+        assert desk.cdn.asked(day=TUESDAY) == []
+    assert [key for key in desk.pending() if "2026-09-15" in key] == []
+
+
+def test_a_day_decided_closed_in_advance_is_not_asked_for_at_all(plain: Desk) -> None:
+    plain.cdn.publish(MONDAY)
+    plain.at(ny(MONDAY))
+    plain.poll()
+    decide(plain, TUESDAY, "closed")
+    plain.cdn.forget()
+    plain.at(ny(TUESDAY))
+    assert first_word(plain.poll().words) == "NOTHING DUE"
+    assert plain.cdn.requests == []
+
+
+def test_a_day_decided_open_against_the_calendar_is_asked_for(plain: Desk) -> None:
+    labor_day = date(2026, 9, 7)
+    decide(plain, labor_day, "open")
+    plain.cdn.publish(labor_day)
+    plain.at(ny(labor_day))
+    assert plain.poll().status is SUCCESS
+    assert plain.held_days() == {labor_day}
+
+
+def decide(desk: Desk, day: date, state: str) -> None:
+    windows.decide(desk.url, "XNYS", day, state, who="somebody", why="seen on the exchange's page")
+
+
+# --- daylight saving
+
+
+@pytest.mark.parametrize(
+    ("day", "utc_hour"),
+    [
+        (date(2026, 3, 6), 23),
+        (date(2026, 3, 9), 22),  # the Monday after clocks went forward
+        (date(2026, 10, 30), 22),
+        (date(2026, 11, 2), 23),  # the Monday after they went back
+    ],
+)
+def test_windows_open_by_new_yorks_clock_in_summer_and_winter(plain: Desk, day: date, utc_hour: int) -> None:
+    plain.cdn.publish(day)
+    plain.at(ny(day, 18, 34))
+    plain.tick()
+    assert plain.cdn.asked(day=day) == []
+    plain.at(ny(day, 18, 36))
+    assert plain.poll().status is SUCCESS
+    row = plain.cycle()
+    assert (row["window_start"].hour, row["window_start"].minute, row["session_date"]) == (utc_hour, 35, day)
+    assert plain.held_days() == {day}
+
+
+def test_no_window_is_skipped_or_doubled_over_a_year() -> None:
+    schedule = STREAM.schedule
+    at, end = ny(date(2026, 1, 1), 0, 0), ny(date(2027, 1, 1), 0, 0)
+    starts: list[datetime] = []
+    while (at := next_instant(schedule.cron, schedule.timezone, at)) < end:
+        starts.append(at)
+    local = [start.astimezone(NEW_YORK) for start in starts]
+    assert {(start.hour, start.minute) for start in local} == {(18, 35)}
+    weekdays = [d for d in (date(2026, 1, 1) + timedelta(days=n) for n in range(365)) if d.weekday() < 5]
+    assert [start.date() for start in local] == weekdays
+    for start in starts[::17]:
+        for moment in (start, start + timedelta(minutes=1), start + timedelta(hours=5)):
+            assert last_instant(schedule.cron, schedule.timezone, moment) == start
+
+
+def test_an_hour_that_does_not_exist_and_one_that_comes_twice_have_one_window_each() -> None:
+    for day, cron in ((date(2026, 3, 8), "30 2 * * *"), (date(2026, 11, 1), "30 1 * * *")):
+        start = ny(day, 0, 0)
+        found = []
+        at = start
+        while (at := next_instant(cron, "America/New_York", at)) < start + timedelta(days=1):
+            found.append(at)
+        assert len(found) == 1
+        for minutes in range(0, 60 * 26, 7):
+            instant = found[0] + timedelta(minutes=minutes)
+            if instant < next_instant(cron, "America/New_York", found[0]):
+                assert last_instant(cron, "America/New_York", instant) <= instant
+
+
+def test_a_window_is_named_by_its_instant_whoever_asks() -> None:
+    days = calendar("XNYS")
+    one = window_for(STREAM, ny(TUESDAY, 18, 35), days)
+    assert one == window_for(STREAM, ny(TUESDAY, 18, 35).astimezone(SEOUL), days)
+    assert one.slot == "2026-09-15T22:35:00Z"
+    assert one.due_at - one.start == STREAM.schedule.allowance
