@@ -22,7 +22,7 @@ from pathlib import Path
 
 OLDEST, TOO_NEW = (3, 11), (3, 15)
 NOTE = "daybook.json"
-ROOM = 2_500_000_000
+ROOM = 1_500_000_000
 ANEW = "What was begun is made anew next time."
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)\s*(?:;\s*(.*))?$")
 

@@ -24,7 +24,7 @@ from include.local.interrupts import Interrupts, Stopped
 from include.local.postgres import Cluster
 from include.local.rest import Airflow
 from include.local.state import Record, State, open_state
-from include.local.supervisor import Program, Supervisor, end_leftovers
+from include.local.supervisor import Program, Supervisor, end_leftovers, rotate
 
 API_PORT, POSTGRES_PORT, SANDBOX_PORT = 8080, 15432, 8090
 READY_SECONDS = 300.0
@@ -212,7 +212,10 @@ class Stack:
 
     def _look_after_database(self) -> None:
         cluster = self._cluster
-        if cluster is None or cluster.process is None or cluster.process.poll() is None:
+        if cluster is None:
+            return
+        rotate(cluster.log)
+        if cluster.process is None or cluster.process.poll() is None:
             return
         self._say(f"PostgreSQL ended with code {cluster.process.returncode}; starting it again. Its log: {cluster.log}")
         self.supervisor.count_death("postgres")
