@@ -233,17 +233,14 @@ def verdict_of(row: Row) -> Verdict:
         withdrawn=row["withdrawn_count"],
         quarantined=row["quarantined_count"],
     )
-    is_partial = status is CycleStatus.SUCCESS and bool(row["detail_failure_count"] or row["quarantined_count"])
-    words = f"{status} – {where(row)} ended at {kst(row['finished_at'])} ({describe_counts(counts)})"
+    outcome = Outcome(row["outcome"])
+    word = "PARTIAL" if outcome is Outcome.PARTIAL else "DONE" if status is CycleStatus.SUCCESS else str(status)
+    words = f"{word} – {where(row)} was over at {kst(row['finished_at'])} ({describe_counts(counts)})"
     if row["failure_reason"]:
-        words += f": {row['failure_reason']} ({(row['failure_cause_summary'] or '')[:300]})"
+        words += f": {row['failure_reason']} ({(row['failure_cause_summary'] or '')[:300].rstrip('.')})"
     if row["session_date"]:
         day = row["session_date"]
         words += f". To collect it again: mode=backfill, start_date={day}, end_date={day}, force."
-    outcome = Outcome.PARTIAL if is_partial else Outcome.SUCCESS
-    if status is CycleStatus.FAILED:
-        is_retriable = row["failure_kind"] == "retriable"
-        outcome = Outcome.FAILED_RETRIABLE if is_retriable else Outcome.FAILED_TERMINAL
     return Verdict(
         row["stream"],
         words,
@@ -254,6 +251,6 @@ def verdict_of(row: Row) -> Verdict:
         session_date=row["session_date"],
         counts=counts,
         requests=row["detail_request_count"],
-        is_partial=is_partial,
+        is_partial=outcome is Outcome.PARTIAL,
         is_refused=True,
     )

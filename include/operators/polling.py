@@ -132,7 +132,7 @@ def _nothing_eligible(worker: Worker, stream: Stream, asked: Asked, turn: Turn, 
     own = stands.own if stands.own and stands.own["finished_at"] else newest
     verdict = windows.verdict_of(own)
     if asked.is_repeat or lost:
-        return ended_as(verdict, f"ALREADY OVER – {verdict.words}")
+        return ended_as(verdict, verdict.words)
     words = f"NOTHING TO DO – {verdict.words} {_next(stream, stands)}"
     return Ended("green", words, {"stream": stream.name, "newest_slot": verdict.slot})
 
