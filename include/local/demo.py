@@ -19,7 +19,8 @@ from typing import Any
 from psycopg import sql
 
 from include import registry, settings
-from include.contract import Source, Stream
+from include.contract import Mode, Source, Stream
+
 from include.engine import db
 from include.local import attach, detach, keys, recorded, reset, stack, status
 from include.local.environment import Addresses
@@ -108,6 +109,7 @@ def _play(running: Running, options: stack.Options) -> bool:
     if options.recordings is None:
         for source in registry.SOURCES:
             _run(running, source.name, {})
+            _settle(running, source)
         _publish(running)
     else:
         answers = recorded.wanted(recorded.read(options.recordings))
@@ -137,14 +139,34 @@ def _run(running: Running, dag_id: str, conf: dict[str, Any]) -> None:
     run = running.airflow.call("POST", f"/dags/{dag_id}/dagRuns", json={"conf": conf, "logical_date": None})
     running.say(f"{dag_id}: {what} – triggered as {run['dag_run_id']}")
     end = time.monotonic() + RUN_SECONDS
-    # The schedule may have started a run of its own, and the one that claims first does the work.
-    while _at_work(running, dag_id):
+    path = f"/dags/{dag_id}/dagRuns/{run['dag_run_id']}"
+    while (ended := running.airflow.call("GET", path))["state"] not in ("success", "failed"):
         if time.monotonic() > end:
             raise LocalFailure(f"The run {run['dag_run_id']} of {dag_id} did not end within {RUN_SECONDS:.0f} s.")
         running.interrupts.wait(1)
         running.interrupts.check()
-    ended = running.airflow.call("GET", f"/dags/{dag_id}/dagRuns/{run['dag_run_id']}")
+
     running.say(f"{dag_id}: {ended['note'] or ended['state']}")
+
+
+def _settle(running: Running, source: Source) -> None:
+    """Wait until no window of a source is being worked on.
+
+    The schedule may have started a run of its own; the one that claims first does the work, and the other says so.
+    """
+    end = time.monotonic() + RUN_SECONDS
+    while any(_found(running, stream)["cycle_status"] == "RUNNING" for stream in source.streams):
+        if time.monotonic() > end:
+            raise LocalFailure(f"A window of {source.name} was still being worked on after {RUN_SECONDS:.0f} s.")
+        running.interrupts.wait(1)
+        running.interrupts.check()
+
+
+def _found(running: Running, stream: Stream, mode: Mode = Mode.POLL) -> dict[str, Any]:
+    with db.transaction(running.warehouse, application="daybook demo") as connection:
+        row = connection.execute(db.query("demo.stream"), {"stream": stream.name, "mode": str(mode)}).fetchone()
+    assert row is not None
+    return row
 
 
 def _publish(running: Running) -> None:
@@ -177,21 +199,27 @@ def _at_work(running: Running, dag_id: str) -> bool:
 
 
 def _stream_line(running: Running, source: Source, stream: Stream, options: stack.Options) -> Line:
+    recorded_only = options.recordings is not None
+    found = _found(running, stream, Mode.BACKFILL if recorded_only else Mode.POLL)
     with db.transaction(running.warehouse, application="daybook demo") as connection:
-        found = connection.execute(db.query("demo.stream"), {"stream": stream.name}).fetchone()
         files = connection.execute(db.query("demo.files"), {"source": source.name}).fetchall()
         rows = 0
         for table in stream.tables:
             counted = connection.execute(
-                db.template("demo.count", table=sql.Identifier(table.schema, table.name))
+                db.template("counting.rows", table=sql.Identifier(table.schema, table.name))
             ).fetchone()
             rows += counted["rows"] if counted else 0
-    assert found is not None
     published = [file for file in files if file["state"] == "published"]
     wrong = [file["path"] for file in published if not _is_on_hub(running, file)]
+    # Recordings may hold nothing but files that have to be refused: then there is nothing to publish.
+    has_data = bool(rows and published) or (recorded_only and not rows)
     is_good = bool(
-        found["cycle_status"] == "SUCCESS" and found["raw_objects"] and rows and published and not wrong
-    ) and len(published) == len(files)
+        found["cycle_status"] == "SUCCESS"
+        and found["raw_objects"]
+        and has_data
+        and not wrong
+        and len(published) == len(files)
+    )
     trouble = found["failure_reason"] or (f"{wrong[0]} differs on the Hub" if wrong else "")
     if not trouble and not is_good:
         trouble = "incomplete"

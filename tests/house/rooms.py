@@ -76,8 +76,8 @@ ROOMS: dict[str, Room] = {
         ),
         Room(
             "local",
-            ("registry", "engine.db", "engine.migrations", *LEAVES),
-            "it makes the databases ready; the sandbox and Airflow are processes that it starts",
+            ("registry", "contract", "engine.db", "engine.migrations", *LEAVES),
+            "it makes the databases ready and reads what the registry names; all else are processes that it starts",
         ),
         Room(
             "sandbox",

@@ -1,3 +1,3 @@
--- name: count
+-- name: rows
 -- How many rows a table holds.
 select count(*) as rows from {table}
