@@ -133,7 +133,10 @@ def _nothing_eligible(worker: Worker, stream: Stream, asked: Asked, turn: Turn, 
     verdict = windows.verdict_of(own)
     if asked.is_repeat or lost:
         return ended_as(verdict, verdict.words)
-    words = f"NOTHING TO DO – {verdict.words} {_next(stream, stands)}"
+    words = (
+        f"NOTHING TO DO – {where(own)} was over at {kst(own['finished_at'])} ({own['cycle_status']}). "
+        f"{_next(stream, stands)} To collect the session once more: force."
+    )
     return Ended("green", words, {"stream": stream.name, "newest_slot": verdict.slot})
 
 
