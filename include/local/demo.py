@@ -20,7 +20,6 @@ from psycopg import sql
 
 from include import registry, settings
 from include.contract import Mode, Source, Stream
-
 from include.engine import db
 from include.local import attach, detach, keys, recorded, reset, stack, status
 from include.local.environment import Addresses
