@@ -14,7 +14,7 @@ from tests.house.rooms import called
 
 _SQL = re.compile(r"^(\d{4})_([a-z][a-z0-9_]*)\.sql$")
 _TAKES_AWAY = re.compile(
-    r"\b(?:drop\s+(?:table|column|schema|type|constraint)|rename\s+(?:to|column)|truncate\b"
+    r"\b(?:drop\s+(?:table|column|schema|type|constraint)|rename\s+(?:to|column)|truncate\s+(?!on\b)"
     r"|alter\s+column\s+\w+\s+(?:type|set\s+data\s+type|set\s+not\s+null)|delete\s+from)\b",
     re.IGNORECASE,
 )

@@ -106,6 +106,7 @@ def test_a_migration_that_takes_away_or_says_nothing_is_seen(text):
 def test_words_in_comments_texts_and_functions_take_nothing_away():
     text = HEAD + "-- drop table a\ncomment on table a is 'drop table b; it''s fine';\n"
     text += "create function f() returns void language sql as $$ delete from a $$;\n"
+    text += "create trigger t before truncate on a execute function f();\nrevoke delete, truncate on a from public;\n"
     assert statement_files.migration("0001_a.sql", text) == []
 
 
