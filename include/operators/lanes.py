@@ -15,7 +15,7 @@ from include.contract import TERMINAL, Mode, Outcome, Stream
 from include.engine import cycle, jobs, replay, upkeep, windows
 from include.engine.cycle import Worker
 from include.engine.jobs import Progress
-from include.engine.verdict import Verdict
+from include.engine.verdict import Verdict, kst
 from include.operators.endings import Ended
 from include.operators.polling import data_of
 from include.operators.tick import Turn
@@ -87,7 +87,9 @@ def _idle(worker: Worker, stream: Stream, job: Job, turn: Turn, *, tells: bool) 
         if stands.frozen and job.mode is not Mode.REPLAY:
             return Ended("again", f"FROZEN – {state.words}: {stands.frozen}.", data, FROZEN_WAIT)
         at = jobs.next_eligible(worker.url, job.run_id, stream.name)
-        return Ended("again", f"WAITING – {state.words}", data, at - stands.now if at else timedelta())
+        return Ended(
+            "again", f"WAITING – {state.words}; asked again at {kst(at)}.", data, at - stands.now if at else timedelta()
+        )
     if mine := _left_behind(worker, stream, job, turn):
         wait = max(mine) - windows.standing(worker.url, stream).now
         return Ended("again", f"WAITING – {state.words}; an attempt of this lane vanished with its lease.", data, wait)
