@@ -7,6 +7,7 @@ Never: no retry here (see `fetch`), no database, and no secret in an error.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -15,6 +16,10 @@ import httpx
 
 from include.contract import Credentials, Request
 from include.engine.raw import RawStore, Stored
+
+# The client writes every address that it sends to into its log, and an address may carry a key.
+for _name in ("httpx", "httpcore"):
+    logging.getLogger(_name).setLevel(logging.WARNING)
 
 CONNECT_SECONDS, READ_SECONDS = 10.0, 60.0
 LARGEST_BODY = 4 << 30
@@ -99,7 +104,9 @@ def send(
             headers=headers,
             content=request.body,
         ) as response:
-            kept = {name: value for name, value in response.headers.items() if name in KEPT_HEADERS}
+            kept = {
+                name: _without(value, credentials) for name, value in response.headers.items() if name in KEPT_HEADERS
+            }
             if response.status_code == httpx.codes.NOT_MODIFIED:
                 return Received(response.status_code, kept)
             stored = raw.put(_bounded(response.iter_bytes()), credentials.secrets)
