@@ -322,6 +322,9 @@ class Stream:
 
     `plan(ask)` gives the requests (deterministic, finite, keys without secrets), `follow(request, answer)` the
     further pages, `classify(answer)` what an answer is, `parse(unit)` its rows. `parser_version` only grows.
+    `listing` says that a complete poll shows every open item, named by the key of the first table; one that
+    `close_after` complete polls in a row did not show is closed. `job` names the job of the source that works the
+    stream, None for its main one.
     """
 
     name: str
@@ -339,6 +342,8 @@ class Stream:
     follow: Callable[[Request, Answer], Sequence[Request]] = lambda request, answer: ()
     recheck: Recheck | None = None
     listing: bool = False
+    close_after: int = 3
+    job: str | None = None
     empty_can_be_right: bool = True
     sla_eligible: bool = True
     snapshot_only: str | None = None
@@ -349,6 +354,11 @@ class Stream:
     def source(self) -> str:
         """The source that the stream belongs to: the part of its name before the point."""
         return self.name.partition(".")[0]
+
+    @property
+    def job_name(self) -> str:
+        """The job that works it, as an operator names it: the source, or `source_job`."""
+        return f"{self.source}_{self.job}" if self.job else self.source
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,10 @@ def declare(url: str, streams: tuple[Stream, ...]) -> None:
                     "title": stream.title,
                     "host_group": stream.host_group.name,
                     "calendar": stream.calendar,
+                    "job": stream.job_name,
                     "sla_eligible": stream.sla_eligible,
+                    "listing": stream.listing,
+                    "empty_can_be_right": stream.empty_can_be_right,
                     "parser_version": stream.parser_version,
                 },
             )

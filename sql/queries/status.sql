@@ -7,6 +7,7 @@ select s.stream, c.cycle_status, c.window_start, c.session_date, c.failure_reaso
   from collect.streams s
   left join collect.checkpoints k on k.stream = s.stream
   left join lateral (select * from collect.cycles c where c.stream = s.stream and c.window_start is not null
+                        and (c.cycle_status <> 'NOT_STARTED' or c.window_start <= collect.clock())
                       order by c.window_start desc limit 1) c on true
  order by s.stream;
 

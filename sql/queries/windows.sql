@@ -1,26 +1,21 @@
 -- name: declare
--- A stream as declared; what an operator set (active, retired) is kept.
-insert into collect.streams as s (stream, source, title, host_group, calendar, sla_eligible, parser_version, activated_at, updated_at)
-values (%(stream)s, %(source)s, %(title)s, %(host_group)s, %(calendar)s, %(sla_eligible)s, %(parser_version)s,
-        collect.clock(), collect.clock())
-on conflict (stream) do update
-   set title = excluded.title, host_group = excluded.host_group, calendar = excluded.calendar,
-       sla_eligible = excluded.sla_eligible, parser_version = excluded.parser_version, updated_at = excluded.updated_at
- where (s.title, s.host_group, s.calendar, s.sla_eligible, s.parser_version)
-       is distinct from (excluded.title, excluded.host_group, excluded.calendar, excluded.sla_eligible, excluded.parser_version);
+-- A stream as declared, under the gate where anything differs; what an operator set (in or out of service) is kept.
+select collect.declare_stream(%(stream)s, %(source)s, %(title)s, %(host_group)s, %(calendar)s, %(job)s, %(sla_eligible)s, %(listing)s,
+                              %(empty_can_be_right)s, %(parser_version)s);
 
 -- name: exceptions
 -- Days that an operator decided against the calendar.
 select day, state from collect.calendar_exceptions where calendar = %(calendar)s and state in ('open', 'closed');
 
 -- name: newest
--- The newest window of a stream.
-select * from collect.cycles where stream = %(stream)s and window_start is not null
+-- The newest window of a stream that was opened; dispatch makes others ahead of their time.
+select * from collect.cycles where stream = %(stream)s and window_start is not null and cycle_status <> 'NOT_STARTED'
  order by window_start desc limit 1;
 
 -- name: newest_scheduled
--- The newest window of a stream that is no make-up window.
-select * from collect.cycles where stream = %(stream)s and window_start is not null and kind = 'scheduled'
+-- The newest window of a stream that was opened and is no make-up window.
+select * from collect.cycles
+ where stream = %(stream)s and window_start is not null and kind = 'scheduled' and cycle_status <> 'NOT_STARTED'
  order by window_start desc limit 1;
 
 -- name: of_slot
