@@ -19,7 +19,6 @@ import psycopg
 
 from include.engine import db
 from include.engine.migrations import MigrationRefused, migrate
-from include.local import ports
 from include.local.environment import with_database
 from include.local.failure import LocalFailure
 from include.local.files import write_private
@@ -43,8 +42,8 @@ class Databases:
     cluster: Cluster | None
 
 
-def start(state: State, given: str | None, preferred_port: int, say: Callable[[str], None]) -> Databases:
-    """Start the embedded server, or use the one that `given` names, and make both databases where missing.
+def start(state: State, given: str | None, port: int, say: Callable[[str], None]) -> Databases:
+    """Start the embedded server on `port`, or use the one that `given` names; make both databases where missing.
 
     Raises:
         LocalFailure: there is no server to use, or no right to make a database on it; with its words.
@@ -52,10 +51,7 @@ def start(state: State, given: str | None, preferred_port: int, say: Callable[[s
     if given:
         return _brought(state.mode, given, say)
     cluster = Cluster(state.postgres)
-    cluster.start(ports.choose(preferred_port))
-    assert cluster.port is not None
-    if cluster.port != preferred_port:
-        say(f"port {preferred_port} is taken; PostgreSQL listens on {cluster.port} instead")
+    cluster.start(port)
     if cluster.location != cluster.directory:
         say(f"other users cannot enter {state.directory}, so PostgreSQL keeps its data at {cluster.location}")
     for name in ("airflow", "daybook"):

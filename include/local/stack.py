@@ -54,6 +54,7 @@ class Stack:
         self._settings = settings.load()
         self._own = connections.read(settings.ROOT / "config" / "connections.env")
         self.state = open_state(self._settings.state, options.demo)
+        self._ports = ports.Ports()
         self._cluster: Cluster | None = None
         self._supervisor: Supervisor | None = None
         self.addresses: Addresses
@@ -111,7 +112,7 @@ class Stack:
 
     def _port(self, name: str, preferred: int) -> int:
         """The usual port if it is free, else another, and then says so."""
-        chosen = ports.choose(preferred, avoid=self.supervisor.record.ports.values())
+        chosen = self._ports.take(preferred)
         if chosen != preferred:
             self._say(f"port {preferred} is taken; {name} listens on {chosen} instead")
         self.supervisor.note(ports={**self.supervisor.record.ports, name: chosen})
@@ -120,11 +121,9 @@ class Stack:
     def _start_database(self) -> None:
         given = self._settings.database_url or self._own.get("DATABASE_URL")
         self._say("the PostgreSQL of DATABASE_URL is used" if given else "PostgreSQL starts")
-        found = database.start(self.state, given, POSTGRES_PORT, self._say)
+        port = 0 if given else self._port("postgres", POSTGRES_PORT)
+        found = database.start(self.state, given, port, self._say)
         self._cluster = found.cluster
-        if found.cluster is not None:
-            known = self.supervisor.record.ports
-            self.supervisor.note(ports={**known, "postgres": found.cluster.port})
         self.addresses = Addresses(
             found.metadata,
             found.warehouse,
@@ -162,7 +161,7 @@ class Stack:
             )
         )  # fmt: skip
         health = f"{self.addresses.sandbox}/_sandbox/health"
-        self._wait_for("the sandbox", lambda: _answers(health), 60)
+        self._wait_for("the sandbox", lambda: self._serves("sandbox") and _answers(health), 60)
 
     def _start_airflow(self) -> None:
         self._say("Airflow starts")
@@ -181,10 +180,19 @@ class Stack:
             if time.monotonic() > end:
                 raise LocalFailure(f"{what} did not get ready within {seconds:.0f} s; logs: {self.state.logs}")
 
+    def _serves(self, name: str) -> bool:
+        """Whether it is our process that listens on the port, and not somebody who was quicker."""
+        record = self.supervisor.record
+        return ports.listens(record.children[name].pid, record.ports[name])
+
     def _wait_ready(self) -> None:
         password = keys.passwords(self.state.directory)["admin"]
         self.airflow = Airflow(self.addresses.api, "admin", password)
-        self._wait_for("Airflow", lambda: healthy(self.airflow.health(), self._booted), READY_SECONDS)
+        self._wait_for(
+            "Airflow",
+            lambda: self._serves("api-server") and healthy(self.airflow.health(), self._booted),
+            READY_SECONDS,
+        )
 
     def _provision(self) -> None:
         pools = provision.pool_sizes(
@@ -230,6 +238,7 @@ class Stack:
             (self._cluster or Cluster(self.state.postgres)).stop()
             if hasattr(self, "airflow"):
                 self.airflow.close()
+            self._ports.release()
             self.state.unlock()
 
 
