@@ -204,7 +204,12 @@ def _run(command: list[str], what: str, total: int = 0, after: str = ANEW) -> No
     )  # fmt: skip
 
     def end(number: int, frame: object) -> None:
-        os.killpg(process.pid, signal.SIGKILL)
+        # As Ctrl-C, upon which pip removes what it has unpacked.
+        os.killpg(process.pid, signal.SIGINT)
+        try:
+            process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
         sys.exit(128 + number)
 
     before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}

@@ -164,3 +164,19 @@ def test_it_needs_nothing_but_the_standard_library() -> None:
 
 def test_this_environment_holds_what_is_pinned() -> None:
     assert bootstrap.missing(ROOT) == []
+
+
+def test_ctrl_c_ends_the_installation_whole_and_lets_it_clean_up(tmp_path: Path) -> None:
+    child = tmp_path / "child.py"
+    child.write_text(
+        "import os, signal, time\n"
+        "try:\n"
+        "    os.kill(os.getppid(), signal.SIGINT)\n"
+        "    time.sleep(60)\n"
+        "except KeyboardInterrupt:\n"
+        f"    open({str(tmp_path / 'cleaned up')!r}, 'w').close()\n"
+    )
+    code = f"import sys; from include.local import bootstrap as b; b._run([sys.executable, {str(child)!r}], 'x')"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=30)
+    assert done.returncode == 130
+    assert (tmp_path / "cleaned up").exists()
