@@ -1,0 +1,128 @@
+"""The tasks that collect: what they leave to others, and the event that they send."""
+
+from __future__ import annotations
+
+import pytest
+
+from include.operators import collect, lanes, polling
+from include.operators.collect import LaneOperator, PollOperator
+from include.operators.endings import Ended
+from tests.operators.stage import NOW, STREAM, Ti, asked, context, turn
+
+pytestmark = pytest.mark.usefixtures("connected")
+
+
+def poll(ti, **run):
+    given = context(ti, **run)
+    operator = PollOperator(task_id="short_volume", stream=STREAM.name)
+    return operator.work(given, turn()), given["outlet_events"].sent
+
+
+def lane(ti):
+    given = context(ti)
+    operator = LaneOperator(task_id="short_volume_lanes", stream=STREAM.name, lane=2)
+    return operator.work(given, turn()), given
+
+
+@pytest.fixture
+def polled(monkeypatch):
+    calls = []
+
+    def poll(worker, stream, asked, turn):
+        calls.append((worker, stream, asked))
+        return Ended(
+            "green", "DONE – all", {"cycle_id": 7, "kst_day": "2026-09-16", "session_date": "2026-09-15"}, changed=9
+        )
+
+    monkeypatch.setattr(polling, "poll", poll)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("ti", "words"),
+    [
+        (Ti(), "check_request did not let the run through"),
+        (asked(dry_run=True), "this is a dry run"),
+        (asked(streams=["finra.other"]), "this run is limited to finra.other"),
+        (asked("backfill", "r"), "mode=backfill is worked by the lanes"),
+    ],
+)
+def test_a_task_for_which_there_is_nothing_is_skipped_in_words(polled, ti, words):
+    ended, _ = poll(ti)
+    assert ended.how == "skipped"
+    assert words in ended.words
+    assert polled == []
+
+
+def test_rows_that_changed_are_told_through_the_alias(polled):
+    _, sent = poll(asked())
+    assert sent == [
+        (
+            "finra.short_volume_changed",
+            "finra.short_volume",
+            {
+                "stream": "finra.short_volume",
+                "changed": 9,
+                "kst_day": "2026-09-16",
+                "session_date": "2026-09-15",
+                "cycle_id": 7,
+                "run_id": None,
+            },
+        )
+    ]
+
+
+@pytest.mark.parametrize("ended", [Ended("green", "DONE – nothing new"), Ended("red", "FAILED – at last", changed=5)])
+def test_without_a_change_or_with_a_failure_no_event_is_sent(monkeypatch, ended):
+    monkeypatch.setattr(polling, "poll", lambda *_: ended)
+    assert poll(asked())[1] == []
+
+
+@pytest.mark.parametrize(
+    ("run", "ti", "slot", "is_repeat"),
+    [
+        ({}, {}, None, False),
+        ({"run_type": "scheduled", "logical_date": NOW}, {}, "2026-09-16T00:40:00Z", False),
+        ({"run_type": "manual", "logical_date": NOW}, {}, None, False),
+        ({}, {"try_number": 2}, None, True),
+    ],
+)
+def test_a_poll_knows_its_window_and_whether_it_was_here_before(polled, run, ti, slot, is_repeat):
+    instance = asked()
+    vars(instance).update(ti)
+    poll(instance, **run)
+    ((worker, stream, question),) = polled
+    assert question == polling.Asked(slot, is_repeat)
+    assert stream is STREAM
+    assert worker.owner.startswith("finra.short_volume of manual-1 on ")
+
+
+def test_the_newest_of_named_keys_is_a_run_of_its_own(monkeypatch):
+    jobs = []
+    monkeypatch.setattr(lanes, "work", lambda worker, stream, job, turn: jobs.append(job) or Ended("green", "DONE"))
+    poll(asked(run_id="poll.finra.manual-1"))
+    assert jobs == [lanes.Job("poll.finra.manual-1", "poll")]
+
+
+@pytest.mark.parametrize(
+    ("mode", "into", "into_tables"), [("backfill", "overwrite", True), ("replay", "versioned", False)]
+)
+def test_a_lane_works_for_the_run_and_says_so_on_its_label(monkeypatch, mode, into, into_tables):
+    jobs = []
+    monkeypatch.setattr(
+        lanes, "work", lambda worker, stream, job, turn: jobs.append(job) or Ended("green", "DONE – all")
+    )
+    ended, given = lane(asked(mode, "r", replay_into=into))
+    assert jobs == [lanes.Job("r", mode, into_tables)]
+    assert ended.how == "green"
+    assert given["lane"] == "lane 2: done"
+
+
+def test_a_replay_needs_no_connection_to_the_upstream(monkeypatch):
+    monkeypatch.delenv("AIRFLOW_CONN_FINRA")
+    monkeypatch.setattr(lanes, "work", lambda *_: Ended("green", "REPLAYED"))
+    assert lane(asked("replay", "r"))[0].how == "green"
+
+
+def test_an_asset_is_the_stream_itself():
+    assert collect.asset(STREAM.name).name == "finra.short_volume"

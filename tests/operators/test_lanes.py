@@ -1,0 +1,117 @@
+"""One tick of a lane: chunks until none is left, one must wait, or the upstream refuses."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+
+import pytest
+
+from include.contract import CycleStatus, Mode, Outcome
+from include.operators.lanes import Job, work
+from tests.operators.stage import NOW, OWNER, STREAM, progress, turn, verdict, worker
+
+DONE = verdict(CycleStatus.SUCCESS, "DONE – a chunk")
+
+
+def tick(job=None, **of_turn):
+    return work(worker(), STREAM, job or Job("r", Mode.BACKFILL), turn(**of_turn))
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_a_lane_works_the_chunks_of_its_run_in_its_mode(engine, mode):
+    engine.script = [DONE, DONE]
+    engine.progress = progress(total=2, done=2)
+    assert tick(Job("r", mode)).how == "green"
+    assert engine.asked == [(str(mode), "r")] * 3
+
+
+def test_the_lane_that_settles_the_last_chunk_tells_of_all_rows_that_changed(engine):
+    engine.script = [DONE]
+    engine.progress = progress(total=9, done=9, rows_new=5, rows_changed=2, rows_withdrawn=1)
+    ended = tick()
+    assert (ended.how, ended.changed) == ("green", 8)
+    assert ended.words.startswith("DONE – 9 of 9 chunks done")
+
+
+def test_a_lane_that_only_finds_all_settled_tells_of_nothing(engine):
+    engine.progress = progress(total=9, done=9, rows_new=5)
+    assert tick().changed == 0
+
+
+def test_a_replay_into_copies_changes_no_table_and_tells_of_nothing(engine):
+    engine.script = [DONE]
+    engine.progress = progress(total=1, done=1, rows_new=5)
+    assert tick(Job("r", Mode.REPLAY, into_tables=False)).changed == 0
+
+
+def test_a_lane_does_not_wait_for_other_lanes(engine):
+    engine.progress = progress(total=9, done=8, running=1)
+    ended = tick()
+    assert ended.how == "green"
+    assert ended.words.startswith("LANE DONE – 8 of 9")
+
+
+def test_a_lane_waits_for_chunks_that_wait(engine):
+    engine.progress = progress(total=9, done=8, open=1)
+    engine.next_eligible = NOW + timedelta(minutes=1)
+    ended = tick()
+    assert (ended.how, ended.wait) == ("again", timedelta(minutes=1))
+
+
+def test_a_chunk_that_must_wait_ends_the_tick(engine):
+    engine.script = [verdict(CycleStatus.PENDING, "AGAIN – in a minute", next_eligible_at=NOW + timedelta(minutes=9))]
+    ended = tick()
+    assert (ended.how, ended.wait, ended.words) == ("again", timedelta(minutes=9), "AGAIN – in a minute")
+
+
+def test_what_the_upstream_refuses_for_good_stops_the_lane_at_once(engine):
+    engine.script = [verdict(CycleStatus.FAILED, "FAILED – no access", outcome=Outcome.FAILED_TERMINAL), DONE]
+    ended = tick()
+    assert ended.how == "red"
+    assert ended.words.startswith("FAILED – no access The chunks that are left wait")
+    assert len(engine.asked) == 1
+
+
+def test_a_chunk_that_failed_does_not_stop_the_others_but_ends_the_lane_red(engine):
+    engine.script = [verdict(CycleStatus.FAILED, "FAILED – once", outcome=Outcome.FAILED_RETRIABLE), DONE]
+    engine.progress = progress(total=2, done=1, failed=1, first_failure="r/2026-09-01: answers failed")
+    ended = tick()
+    assert ended.how == "red"
+    assert "First: r/2026-09-01: answers failed" in ended.words
+    assert "run_id=r" in ended.words
+
+
+@pytest.mark.parametrize(("facts", "word"), [({"out_of_budget": 1}, "BUDGET"), ({"partial": 1}, "PARTIAL")])
+def test_budget_and_partial_are_green_and_say_so_first(engine, facts, word):
+    engine.progress = progress(total=2, done=2, **facts)
+    ended = tick()
+    assert (ended.how, ended.words.partition(" – ")[0]) == ("green", word)
+
+
+def test_a_tick_that_has_used_its_time_is_called_again(engine):
+    engine.script = [DONE, DONE]
+    assert tick(began=time.monotonic() - 500).how == "again"
+    assert len(engine.asked) == 1
+
+
+def test_a_lane_that_lost_a_lease_goes_on_with_the_next_chunk(engine):
+    engine.script = [verdict(None, "LEASE LOST – of one", is_refused=True), DONE]
+    engine.progress = progress(total=2, done=2)
+    assert tick().how == "green"
+
+
+def test_a_frozen_stream_is_waited_for(engine):
+    engine.progress, engine.frozen = progress(total=2, open=2), "stream is frozen by me: why"
+    engine.newest = []
+    ended = tick()
+    assert (ended.how, ended.wait) == ("again", timedelta(minutes=5))
+    assert ended.words.startswith("FROZEN – ")
+
+
+def test_a_killed_attempt_of_this_lane_is_waited_for_until_its_lease_ends(engine, monkeypatch):
+    monkeypatch.setattr("include.operators.tick.HANDOVER_SECONDS", 0)
+    engine.progress = progress(total=2, done=1, running=1)
+    engine.holders = {f"{OWNER} on here/1/b": NOW + timedelta(minutes=3)}
+    ended = tick()
+    assert (ended.how, ended.wait) == ("again", timedelta(minutes=3))
