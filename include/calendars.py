@@ -115,6 +115,19 @@ def last_instant(cron: str, timezone: str, now: datetime) -> datetime:
     return instant.astimezone(UTC)
 
 
+def instants(cron: str, timezone: str, start: datetime, end: datetime, most: int) -> list[datetime]:
+    """Return the instants from `start` (inclusive) to `end` (exclusive) at which a cron expression fires.
+
+    `most` bounds the answer, oldest first: whoever only asks whether there are more than n asks for n + 1.
+    """
+    found: list[datetime] = []
+    instant = next_instant(cron, timezone, start - timedelta(microseconds=1))
+    while instant < end and len(found) < most:
+        found.append(instant)
+        instant = next_instant(cron, timezone, instant)
+    return found
+
+
 def next_instant(cron: str, timezone: str, now: datetime) -> datetime:
     """Return the first instant after `now` at which a cron expression fires in its own zone."""
     from croniter import croniter

@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
@@ -28,8 +29,9 @@ class Settings:
     `state` is where this installation keeps its own files; `raw_root` and `outbox_root` are a local path or
     any fsspec URL; `sandbox_url` redirects all upstream traffic when set; `database_url` is a PostgreSQL
     brought by the user in place of the embedded one. `lanes` is how many tasks of a backfill or replay work side
-    by side. `api_url`, `api_user` and `api_passwords` (a JSON file of users and passwords) are for the notes that
-    tasks write; without them there are no notes.
+    by side. `snapshot_grace` is how long after 09:00 in Seoul a snapshot that nobody took is marked as missed.
+    `api_url`, `api_user` and `api_passwords` (a JSON file of users and passwords) are for the notes that tasks
+    write; without them there are no notes.
     """
 
     state: Path
@@ -40,6 +42,7 @@ class Settings:
     ai_concurrency: int
     app_dir: Path = ROOT
     lanes: int = 4
+    snapshot_grace: timedelta = timedelta(minutes=5)
     api_url: str | None = None
     api_user: str = "admin"
     api_passwords: Path | None = None
@@ -69,6 +72,9 @@ def load() -> Settings:
     lanes = _integer("DAYBOOK_LANES", 4)
     if not 1 <= lanes <= 64:
         raise SettingError(f"DAYBOOK_LANES must be between 1 and 64, not {lanes}.")
+    grace = _integer("DAYBOOK_SNAPSHOT_GRACE", 300)
+    if not 1 <= grace <= 3_600:
+        raise SettingError(f"DAYBOOK_SNAPSHOT_GRACE must be between 1 and 3600 seconds, not {grace}.")
     passwords = os.environ.get("DAYBOOK_API_PASSWORDS") or os.environ.get(
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE"
     )
@@ -80,6 +86,7 @@ def load() -> Settings:
         database_url=os.environ.get("DATABASE_URL") or None,
         ai_concurrency=concurrency if concurrency > 0 else 60,
         lanes=lanes,
+        snapshot_grace=timedelta(seconds=grace),
         api_url=(os.environ.get("DAYBOOK_API_URL") or os.environ.get("AIRFLOW__API__BASE_URL") or "").rstrip("/")
         or None,
         api_user=os.environ.get("DAYBOOK_API_USER") or "admin",

@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 
 from include.contract import CycleStatus, Parsed, ParseError, Stream, Unit
-from include.engine import fetches, merge, stage
+from include.engine import delta, fetches, merge, stage
 from include.engine.db import Connection, connect
 from include.engine.fetches import Held
 from include.engine.lease import Lease
@@ -149,6 +149,7 @@ def _merge_all(
         filled = stage.fill(connection, table, readable)
         for fetch_id, rows in filled.items():
             rows_of[fetch_id] = rows_of.get(fetch_id, 0) + rows
+        delta.see(connection, stream, table, cycle)
         broken = stage.check(connection, stream, table, cycle.cycle_id)
         step = merge.rebuild if is_rebuild else merge.newest
         counts += Counts(read=sum(filled.values()), quarantined=broken)

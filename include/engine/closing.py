@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal
 
 from include.contract import AnswerClass, CycleStatus, Mode, Outcome, PendingReason
-from include.engine import alerts, pending, plan, windows
+from include.engine import alerts, delta, health, pending, plan, windows
 from include.engine.apply import Finish, Settlement
 from include.engine.db import Connection, query
 from include.engine.merge import Counts
@@ -68,6 +68,7 @@ def close(part: Slice, ending: Ending, apply: Callable[[Finish], tuple[Counts, C
             text, severity = decision.alert
             alerts.put(connection, key=f"cycle/{part.cycle.cycle_id}/{decision.status}", severity=severity, text=text)
         decided.append(decision)
+        facts = _conclusions(connection, part, decision, counts)
         return Settlement(
             decision.status,
             {
@@ -77,6 +78,7 @@ def close(part: Slice, ending: Ending, apply: Callable[[Finish], tuple[Counts, C
                 "next_eligible_at": decision.next_eligible_at,
                 "outcome": decision.outcome,
                 **decision.facts,
+                **facts,
             },
         )
 
@@ -96,6 +98,21 @@ def close(part: Slice, ending: Ending, apply: Callable[[Finish], tuple[Counts, C
         is_partial=decision.is_partial,
         is_stopped=decision.is_stopped,
     )
+
+
+def _conclusions(connection: Connection, part: Slice, decision: Decision, counts: Counts) -> dict[str, Any]:
+    """Draw what follows from the end of a window: items missed and closed, the stream's health, days out of budget."""
+    if part.cycle.window_start is None:
+        return {}
+    if decision.status is CycleStatus.BUDGET_EXHAUSTED:
+        health.tell_out_of_budget(connection, part.stream, part.cycle)
+    if decision.status is not CycleStatus.SUCCESS:
+        return {}
+    rows_read = part.cycle.row["fetched_count"] + part.counts.read + counts.read
+    return {
+        "abnormal": health.is_abnormal(part.stream, part.answers.values(), rows_read),
+        **delta.conclude(connection, part.stream, part.cycle, part.answers),
+    }
 
 
 def _decide(connection: Connection, part: Slice, ending: Ending) -> Decision:

@@ -11,6 +11,7 @@ from typing import Any
 
 from include.contract import Stream
 from include.engine.db import Row, query, transaction
+from include.engine.delta import SMALL_LISTING
 
 
 class QuarantineRefused(Exception):
@@ -31,14 +32,14 @@ def drop(url: str, entry_id: int, who: str, why: str) -> Row:
 
 
 def accept(url: str, stream: Stream, entry_id: int, who: str, why: str) -> str:
-    """Accept a row that broke a rule, and have its unit read again so that it is applied; return the run's name.
+    """Accept a row that broke a rule, or a small listing, and have its unit read again; return the run's name.
 
     Raises:
         QuarantineRefused: the entry broke no rule that can be waived (a unit or line that cannot be read, a
             repeated key, a missing value).
     """
     entry = _find(url, entry_id)
-    if entry["rule"] not in {rule.name for table in stream.tables for rule in table.rules}:
+    if entry["rule"] not in {SMALL_LISTING, *(rule.name for table in stream.tables for rule in table.rules)}:
         raise QuarantineRefused(
             f"Entry {entry_id} cannot be accepted: {entry['reason']}. No table could hold it. "
             "Mend the parser and retry, or drop it."

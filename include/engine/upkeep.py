@@ -1,7 +1,7 @@
-"""Upkeep: ending the leases of holders that vanished, and seeing what nobody has taken care of.
+"""Upkeep: missed snapshots, the leases of holders that vanished, and what nobody has taken care of.
 
-Promises: safe to run at any time and any number of times at once; a locked row is alive and left alone. Never: no
-lease that is not over is touched, and no request is sent.
+Promises: safe to run at any time and any number of times at once; the gate is looked at before any lease is ended; a
+locked row is alive and left alone. Never: no lease that is not over is touched, and no request is sent.
 """
 
 from __future__ import annotations
@@ -9,16 +9,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from include import settings
 from include.contract import Table
+from include.engine import snapshot
 from include.engine.db import call_and_commit, connect, query
 from include.engine.verdict import where
 
 AT_ONCE = 50
 
 
-def recover(url: str) -> list[str]:
-    """End every lease that is over, of all streams; return what became of each cycle, in words."""
-    told: list[str] = []
+def recover(url: str, grace: timedelta | None = None) -> list[str]:
+    """Mark snapshots that nobody took, then end every lease that is over; return what became of each, in words.
+
+    In this order: ending a lease is a state write, and the first one after a cutoff takes the snapshot itself.
+
+    Args:
+        url: libpq address of the warehouse.
+        grace: how long after its cutoff a snapshot may still be taken; as set where None.
+    """
+    told = snapshot.mark_missed(url, settings.load().snapshot_grace if grace is None else grace)
     connection = connect(url, application="daybook upkeep", statement_timeout=15)
     try:
         while rows := call_and_commit(connection, query("lease.recover"), {"stream": None, "limit": AT_ONCE}):

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from include.calendars import Calendar, calendar, last_instant, next_instant, window_for
 from include.contract import TERMINAL, CycleStatus, Outcome, Stream, Window
-from include.engine import hosts
+from include.engine import controls, hosts
 from include.engine.db import Connection, Row, call_and_commit, connect, query, transaction
 from include.engine.merge import Counts
 from include.engine.verdict import Verdict, describe_counts, kst, where
@@ -48,7 +48,11 @@ class Unattended:
 
 
 def declare(url: str, streams: tuple[Stream, ...]) -> None:
-    """Write the streams and host groups as declared; idempotent, done at each start and tick."""
+    """Write the streams, host groups and default controls as declared; idempotent, done at each start and tick.
+
+    Raises:
+        SettingError: the file of default controls cannot be used.
+    """
     connection = connect(url, autocommit=True)
     try:
         hosts.declare(connection, {stream.host_group.name: stream.host_group for stream in streams}.values())
@@ -68,6 +72,7 @@ def declare(url: str, streams: tuple[Stream, ...]) -> None:
                     "parser_version": stream.parser_version,
                 },
             )
+        controls.load_defaults(connection)
     finally:
         connection.close()
 

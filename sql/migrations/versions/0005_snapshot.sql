@@ -225,18 +225,21 @@ alter table collect.sla_snapshot_sources enable always trigger keep, enable alwa
 
 -- controls ----------------------------------------------------------------------------------------------
 
+create function collect.is_under(s collect.streams, p_scope text, p_name text) returns boolean language sql immutable as $$
+    select case p_scope when 'all' then true when 'dispatch' then true when 'source' then s.source = p_name when 'stream' then s.stream = p_name
+                        when 'job' then p_name in (coalesce(s.job, s.source), replace(s.stream, '.', '_')) else false end
+$$;
+comment on function collect.is_under(collect.streams, text, text) is
+    'Whether a control covers a stream; a job is named after its DAG, or after the stream with an underscore';
+
 create or replace function collect.frozen(p_stream text) returns text
 language sql volatile as $$
-    select c.why
-      from (select s.stream, s.source, coalesce(s.job, s.source) as job from collect.streams s where s.stream = p_stream
-            union all
-            select p_stream, split_part(p_stream, '.', 1), split_part(p_stream, '.', 1)
-             where not exists (select 1 from collect.streams s where s.stream = p_stream)) me
-     cross join lateral (
+    select w.why
+      from (
         select 1 as place, format('stream %s is out of service since %s KST by %s: %s', s.stream,
                                   to_char(s.retired_at at time zone 'Asia/Seoul', 'YYYY-MM-DD HH24:MI'),
                                   s.service_by, s.service_why) as why
-          from collect.streams s where s.stream = me.stream and not s.active
+          from collect.streams s where s.stream = p_stream and not s.active
         union all
         select 2, format('%s is %s since %s KST by %s: %s', case when k.scope = 'all' then 'everything' else k.scope || ' ' || k.name end,
                          k.state, to_char(k.since at time zone 'Asia/Seoul', 'YYYY-MM-DD HH24:MI'), k.who, k.reason)
@@ -245,10 +248,10 @@ language sql volatile as $$
                 select d.scope, d.name, d.state, d.updated_at, 'config/controls.yaml', 'the default' from collect.control_defaults d
                  where not exists (select 1 from collect.controls o where o.scope = d.scope and o.name = d.name)) k
          where k.state in ('frozen', 'draining')
-           and (k.scope = 'all' or (k.scope = 'source' and k.name = me.source) or (k.scope = 'stream' and k.name = me.stream)
-                or (k.scope = 'job' and k.name in (me.job, replace(me.stream, '.', '_'))))
-     ) c
-     order by c.place, c.why limit 1
+           and (k.scope = 'all'
+                or exists (select 1 from collect.streams s where s.stream = p_stream and collect.is_under(s, k.scope, k.name)))
+     ) w
+     order by w.place, w.why limit 1
 $$;
 comment on function collect.frozen(text) is
     'Why no new work of a stream may be claimed: by whom, since when and why; null where it may. An operator''s row wins over the file';
@@ -430,7 +433,7 @@ create function collect.active_day(p_date date) returns boolean language sql vol
 $$;
 comment on function collect.active_day(date) is 'Whether any eligible stream was in service at a date''s 09:00';
 
-create function collect.end_missed(p_date date, t timestamptz, p_why text) returns text
+create function collect.end_missed(p_date date, t timestamptz, p_why text, p_who text) returns text
 language plpgsql volatile security definer set search_path = collect, pg_temp as $$
 declare v_status text := 'MISSED';
 begin
@@ -442,7 +445,7 @@ begin
             v_status := 'NOT_APPLICABLE';
         end if;
         insert into collect.sla_snapshots (snapshot_date, scheduled_at, capture_status, miss_reason, created_by, created_at, updated_at)
-        values (p_date, collect.cutoff(p_date), v_status, case when v_status = 'MISSED' then p_why end, 'upkeep', t, t);
+        values (p_date, collect.cutoff(p_date), v_status, case when v_status = 'MISSED' then p_why end, p_who, t, t);
     end if;
     if v_status = 'MISSED' then
         insert into ops.alerts (alert_key, severity, text, next_try_at, created_at)
@@ -452,7 +455,7 @@ begin
     end if;
     return v_status;
 end $$;
-comment on function collect.end_missed(date, timestamptz, text) is
+comment on function collect.end_missed(date, timestamptz, text, text) is
     'End a header as MISSED with its reason and its alert, or make it so where there is none; only under the exclusive gate';
 
 create function collect.mark_missed(p_grace interval, who text, out snapshot_date date, out capture_status text)
@@ -466,7 +469,7 @@ begin
          where s.capture_status = 'PENDING' and s.scheduled_at + p_grace <= t order by s.scheduled_at
     loop
         capture_status := collect.end_missed(snapshot_date, t, format(
-            'nobody took it within %s of the cutoff, neither the capturer nor any writer', p_grace));
+            'nobody took it within %s of the cutoff, neither the capturer nor any writer', p_grace), who);
         return next;
     end loop;
     v_first := (select min((s.activated_at at time zone 'Asia/Seoul')::date) from collect.streams s where s.sla_eligible);
@@ -477,7 +480,7 @@ begin
          order by d
     loop
         continue when not collect.active_day(snapshot_date);
-        capture_status := collect.end_missed(snapshot_date, t, 'dispatch did not run before the cutoff, so nothing was expected');
+        capture_status := collect.end_missed(snapshot_date, t, 'dispatch did not run before the cutoff, so nothing was expected', who);
         return next;
     end loop;
 end $$;
@@ -509,7 +512,7 @@ begin
             values (p_date, collect.cutoff(p_date), 'PENDING', who, t, t);
             capture_status := 'PENDING';
         else
-            capture_status := collect.end_missed(p_date, t, 'dispatch did not run before the cutoff, so nothing was expected');
+            capture_status := collect.end_missed(p_date, t, 'dispatch did not run before the cutoff, so nothing was expected', who);
         end if;
     end if;
     if capture_status = 'PENDING' then
@@ -538,7 +541,7 @@ comment on function collect.dispatch(date, jsonb, jsonb, text) is
     'The day''s header, expectations and NOT_STARTED windows, each where it is not there yet; off: no windows, NOT_APPLICABLE';
 
 revoke insert, update, delete, truncate on collect.sla_snapshots, collect.sla_expectations, collect.sla_snapshot_sources from public;
-revoke execute on function collect.end_missed(date, timestamptz, text) from public;
+revoke execute on function collect.end_missed(date, timestamptz, text, text) from public;
 
 -- state writes that are not a cycle's -------------------------------------------------------------------
 

@@ -1,0 +1,129 @@
+"""The delta: what a complete listing concludes from the items that it did not show.
+
+Promises: only a poll window that is complete, shows items, was read whole and is not suspiciously small misses or
+closes anything; a listing under 80 % of the last trusted one goes to quarantine instead, is reported, and an
+operator's "accept" makes it the new measure. An item that shows up again is open again. Never: nothing is concluded
+from a failed, unfinished, empty or overtaken listing, nor in a backfill or replay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from include.contract import AnswerClass, Ask, Mode, Stream, Table
+from include.engine import alerts
+from include.engine.db import Connection, query, template, transaction
+from include.engine.lease import Cycle
+from include.engine.stage import Names
+from include.engine.verdict import where
+
+# A listing smaller than this part of the last trusted one is not believed.
+LEAST_SHARE = 0.8
+SMALL_LISTING = "the listing is as large as the last one"
+ORPHAN_AGE = timedelta(hours=48)
+MOST_ORPHANS = 1_000
+
+
+@dataclass(frozen=True)
+class Orphans:
+    """Seen items whose cycle is over and that are older than 48 hours, and how bad that is."""
+
+    count: int
+
+    @property
+    def severity(self) -> alerts.Severity:
+        """One is a warning, a thousand are critical."""
+        return "critical" if self.count >= MOST_ORPHANS else "warning" if self.count else "info"
+
+
+def is_concluded_from(stream: Stream, cycle: Cycle) -> bool:
+    """Say whether a cycle of a stream can miss items at all: a poll window of a listing."""
+    return stream.listing and cycle.mode is Mode.POLL and cycle.window_start is not None
+
+
+def see(connection: Connection, stream: Stream, table: Table, cycle: Cycle) -> None:
+    """Note the items that the staged rows show, before a rule can take a row away: it was there all the same.
+
+    Only answers that this very cycle asked for count; what a crash left of an earlier one says nothing of today.
+    """
+    if not is_concluded_from(stream, cycle) or table.qualified != stream.tables[0].qualified:
+        return
+    parts = Names(table).parts
+    connection.execute(template("listing.see", stage=parts["stage"], s_key=parts["s_key"]), {"cycle": cycle.cycle_id})
+
+
+def conclude(connection: Connection, stream: Stream, cycle: Cycle, answers: dict[str, AnswerClass]) -> dict[str, int]:
+    """Miss, close and reopen items by a listing that ended `SUCCESS`, in the transaction that ends it.
+
+    Args:
+        connection: inside the transaction of the last apply.
+        stream: the stream, as declared.
+        cycle: its poll window.
+        answers: the class of the last answer to each key that the window asked for.
+
+    Returns:
+        The facts for the cycle: items seen, missed and closed; without the latter two where nothing was concluded.
+    """
+    if not is_concluded_from(stream, cycle) or not _was_asked_whole(stream, cycle, answers):
+        return {}
+    place = {"cycle": cycle.cycle_id, "stream": stream.name, "window_start": cycle.window_start, "rule": SMALL_LISTING}
+    facts = connection.execute(query("delta.facts"), place).fetchone()
+    assert facts is not None
+    seen, trusted = facts["seen"], facts["trusted"]
+    if seen == 0 or facts["is_overtaken"] or facts["is_unread"]:
+        return {"seen": seen}
+    if trusted and seen < LEAST_SHARE * trusted:
+        _doubt(connection, stream, cycle, seen, trusted, tuple(answers))
+        return {"seen": seen}
+    missed = connection.execute(query("delta.miss"), {**place, "close_after": stream.close_after}).fetchone()
+    assert missed is not None
+    connection.execute(query("delta.show"), place)
+    connection.execute(query("delta.whole_again"), place)
+    return {"seen": seen, "missed": missed["missed"], "closed": missed["closed"]}
+
+
+def _was_asked_whole(stream: Stream, cycle: Cycle, answers: dict[str, AnswerClass]) -> bool:
+    """Say whether this window itself got every part of the listing; a part held from before was not seen now."""
+    wanted = [request.key for request in stream.plan(Ask(Mode.POLL, sessions=(cycle.session_date,)))]
+    return bool(wanted) and all(answers.get(key) in (AnswerClass.DATA, AnswerClass.EMPTY) for key in wanted)
+
+
+def _doubt(connection: Connection, stream: Stream, cycle: Cycle, seen: int, trusted: int, keys: Sequence[str]) -> None:
+    reason = f"the listing shows {seen:,} items, and the last one that was believed showed {trusted:,}"
+    values: dict[str, Any] = {
+        "stream": stream.name,
+        "unit": next(request.unit for request in stream.plan(Ask(Mode.POLL, sessions=(cycle.session_date,)))),
+        "fetch": None,
+        "cycle": cycle.cycle_id,
+        "scope": "unit",
+        "position": cycle.slot,
+        "rule": SMALL_LISTING,
+        "reason": reason,
+        "content": f"{len(keys)} answers",
+        "parser_version": stream.parser_version,
+    }
+    connection.execute(query("quarantine.put"), values)
+    alerts.put(
+        connection,
+        key=f"listing/{stream.name}/{cycle.slot}",
+        severity="error",
+        text=f"{stream.name}: {reason} ({where(cycle.row)}). Its rows are kept, but no item was missed or closed. "
+        "Accept the entry in quarantine if the listing is right; a later one of the usual size resolves it by itself.",
+    )
+
+
+def orphans(url: str) -> Orphans:
+    """Count the seen items that outlived their cycle by 48 hours."""
+    with transaction(url, application="daybook maintenance") as connection:
+        row = connection.execute(query("delta.orphans"), {"age": ORPHAN_AGE}).fetchone()
+    assert row is not None
+    return Orphans(row["orphans"])
+
+
+def clean(url: str, limit: int = MOST_ORPHANS) -> int:
+    """Delete the oldest of the seen items that outlived their cycle by 48 hours, at most `limit`; return how many."""
+    with transaction(url, application="daybook maintenance") as connection:
+        return connection.execute(query("delta.clean"), {"age": ORPHAN_AGE, "limit": limit}).rowcount

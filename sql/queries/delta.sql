@@ -1,0 +1,49 @@
+-- name: facts
+-- What a complete listing is judged by: how many items it showed, how many the last trusted one did, whether a newer one is
+-- complete already, and whether anything of it could not be read.
+select (select count(*) from collect.seen_items where cycle_id = %(cycle)s) as seen,
+       (select c.seen_count from collect.cycles c
+         where c.stream = %(stream)s and c.window_start < %(window_start)s and c.cycle_status = 'SUCCESS' and c.seen_count is not null
+           and (c.missed_count is not null
+                or exists (select 1 from collect.quarantine q
+                            where q.stream = c.stream and q.cycle_id = c.cycle_id and q.rule = %(rule)s and q.state = 'accepted'))
+         order by c.window_start desc limit 1) as trusted,
+       exists (select 1 from collect.cycles c
+                where c.stream = %(stream)s and c.window_start > %(window_start)s and c.cycle_status = 'SUCCESS') as is_overtaken,
+       exists (select 1 from collect.quarantine q where q.cycle_id = %(cycle)s and q.rule = 'parse') as is_unread;
+
+-- name: show
+-- Items that the listing showed: new ones begin, closed ones are open again, none is missed.
+insert into collect.items as i (stream, item_key, first_seen_at, last_seen_at)
+select %(stream)s, s.item_key, s.seen_at, s.seen_at from collect.seen_items s where s.cycle_id = %(cycle)s order by s.item_key
+on conflict (stream, item_key) do update set last_seen_at = excluded.last_seen_at, missed = 0, closed_at = null;
+
+-- name: miss
+-- Open items that the listing did not show: missed once more, and closed at the threshold.
+with missed as (
+    update collect.items i
+       set missed = i.missed + 1, closed_at = case when i.missed + 1 >= %(close_after)s then collect.clock() end
+     where i.stream = %(stream)s and i.closed_at is null
+       and not exists (select 1 from collect.seen_items s where s.cycle_id = %(cycle)s and s.item_key = i.item_key)
+    returning i.closed_at
+)
+select count(*) as missed, count(closed_at) as closed from missed;
+
+-- name: whole_again
+-- A listing of the usual size resolves the doubt about smaller ones before it.
+update collect.quarantine
+   set state = 'resolved', resolved_by = 'cycle ' || %(cycle)s, resolved_why = 'a later listing was whole again', resolved_at = collect.clock()
+ where stream = %(stream)s and rule = %(rule)s and state = 'open';
+
+-- name: orphans
+-- Seen items that outlived their cycle: two days old and the cycle is over.
+select count(*) as orphans from collect.seen_items s join collect.cycles c on c.cycle_id = s.cycle_id
+ where s.seen_at < collect.clock() - %(age)s::interval and c.finished_at is not null;
+
+-- name: clean
+-- Delete the oldest of them, so many at most.
+delete from collect.seen_items d
+ using (select s.cycle_id, s.item_key from collect.seen_items s join collect.cycles c on c.cycle_id = s.cycle_id
+         where s.seen_at < collect.clock() - %(age)s::interval and c.finished_at is not null
+         order by s.seen_at limit %(limit)s) o
+ where d.cycle_id = o.cycle_id and d.item_key = o.item_key;
