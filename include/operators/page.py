@@ -23,7 +23,7 @@ def schedule_words(schedule: Schedule) -> str:
     zone = schedule.timezone
     if not (minute.isdigit() and hour.isdigit() and month_day == month == "*" and week_day in _DAYS):
         return f"`{schedule.cron}` in {zone}"
-    text = f"{int(hour):02}:{int(minute):02} {zone.partition('/')[2].replace('_', ' ')}, {_DAYS[week_day]}"
+    text = f"{int(hour):02}:{int(minute):02} {zone.rpartition('/')[2].replace('_', ' ')}, {_DAYS[week_day]}"
     there = [_in_seoul(zone, month, int(hour), int(minute)) for month in (7, 1)]
     if zone == "Asia/Seoul":
         return text

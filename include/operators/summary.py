@@ -83,14 +83,14 @@ def polls(url: str, outcomes: Mapping[str, Mapping[str, Any] | None]) -> Ended:
 def _poll(name: str, outcome: Mapping[str, Any] | None, rows: Mapping[int, Mapping[str, Any]]) -> Ended:
     if outcome is None:
         return Ended("red", f"FAILED – {name}: the task {task_of(name)} ended without a word; its log says why.")
-    words = f"{outcome['words']}"
+    words = str(outcome["words"])
     row = rows.get(outcome.get("cycle_id") or 0)
-    if outcome["how"] == "skipped" or row is None:
+    if outcome["how"] == "skipped" or (row is None and outcome["how"] != "again"):
         return Ended(outcome["how"], words)
-    status = CycleStatus(row["cycle_status"])
+    status = CycleStatus(row["cycle_status"]) if row else None
     if status not in TERMINAL:
         return Ended(
-            "red", f"NOT FINISHED – {name} is {status}; what was stored is kept. The next run goes on with it."
+            "red", f"NOT FINISHED – {name} still waits; what was stored is kept. The next run goes on with it."
         )
     return Ended("red" if status is CycleStatus.FAILED else "green", words)
 

@@ -1,0 +1,50 @@
+"""The page of a DAG: right times in both zones, the same text everywhere."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from include.operators.page import doc, schedule_words, wait_words
+from tests.operators.stage import FINRA, STREAM
+
+
+@pytest.mark.parametrize(
+    ("cron", "zone", "words"),
+    [
+        (
+            "35 18 * * 1-5",
+            "America/New_York",
+            "18:35 New York, Monday to Friday (07:35 the next day in Seoul in summer, 08:35 the next day in winter)",
+        ),
+        ("0 8 * * *", "Asia/Seoul", "08:00 Seoul, every day"),
+        ("0 12 * * 0", "UTC", "12:00 UTC, Sunday (21:00 in Seoul)"),
+        ("*/15 6-21 * * 1-5", "America/New_York", "`*/15 6-21 * * 1-5` in America/New_York"),
+    ],
+)
+def test_a_schedule_is_shown_in_its_zone_and_in_seoul(cron, zone, words):
+    assert schedule_words(replace(STREAM.schedule, cron=cron, timezone=zone)) == words
+
+
+def test_waiting_and_make_up_windows_are_said_in_hours_and_minutes():
+    words = wait_words(STREAM.schedule)
+    assert "asked again 25 min after the window opened, then every 30 min, until 5 h 25 min after it" in words
+    assert "make-up windows open 10 min, 40 min, 4 h after it" in words
+    assert "make-up" not in wait_words(replace(STREAM.schedule, make_up=()))
+    assert "1 h after" in wait_words(replace(STREAM.schedule, retry_first=timedelta(hours=1)))
+
+
+def test_the_page_says_what_to_do_when_it_is_red_and_how_the_past_is_collected():
+    page = doc(FINRA, FINRA.streams, "backfill")
+    for words in (
+        "REFUSED",
+        "FAILED",
+        "mode=backfill",
+        "mode=replay",
+        'Its "to" is an instant',
+        "dry_run",
+        FINRA.terms,
+    ):
+        assert words in page
