@@ -15,6 +15,7 @@ from typing import Any
 from psycopg import sql
 
 from include.contract import Stream, Table
+from include.engine import stage
 from include.engine.db import Connection, Row, query, template
 from include.engine.stage import Names
 
@@ -50,11 +51,14 @@ def newest(connection: Connection, stream: Stream, table: Table, cycle_id: int, 
     parts = Names(table).parts
     values = {"parser_version": stream.parser_version, "cycle": cycle_id, "attempt": attempt}
     run = _runner(connection, "merge", parts, values)
-    run("end_changed")
+    found = run("differences")
+    if found["changed"]:
+        run("end_changed")
     withdrawn = run("withdraw")
-    merged = run("merge")
-    _mark_stale(connection, table, [*(withdrawn["partitions"] or ()), *(merged["partitions"] or ())])
-    return Counts(new=merged["new"], changed=merged["changed"], withdrawn=withdrawn["withdrawn"])
+    if found["new"] or found["changed"]:
+        run("merge")
+    _mark_stale(connection, table, [*(withdrawn["partitions"] or ()), *(found["partitions"] or ())])
+    return Counts(new=found["new"], changed=found["changed"], withdrawn=withdrawn["withdrawn"])
 
 
 def rebuild(connection: Connection, stream: Stream, table: Table, cycle_id: int, attempt: int) -> Counts:
@@ -62,6 +66,7 @@ def rebuild(connection: Connection, stream: Stream, table: Table, cycle_id: int,
     parts = Names(table).parts
     values = {"parser_version": stream.parser_version, "cycle": cycle_id, "attempt": attempt}
     run = _runner(connection, "history", parts, values)
+    stage.analyze(connection, table)
     run("chain")
     partitions = run("partitions")["partitions"]
     unchanged = run("count_unchanged")["unchanged"]

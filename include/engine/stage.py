@@ -18,8 +18,8 @@ from psycopg import sql
 from include.contract import Parsed, Stream, Table
 from include.engine.db import Connection, query, template
 
-# The type of each staged column for the binary copy.
-_ENGINE_TYPES = ("text", "int8", "timestamptz", "jsonb", "date", "text")
+# The types of the engine's own staged columns for the binary copy.
+_ENGINE_TYPES = ("text", "int8", "timestamptz", "jsonb", "date", "int4")
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,10 @@ class Names:
                 sql.SQL("{} = excluded.{}").format(sql.Identifier(name), sql.Identifier(name))
                 for name in values or table.key[-1:]
             ),
+            "s_assignments": sql.SQL(", ").join(
+                sql.SQL("{} = {}").format(sql.Identifier(name), sql.Identifier("s", name))
+                for name in values or table.key[-1:]
+            ),
             "same_key": _same(table.key, "t", "s"),
             "c_same_key": _same(table.key, "t", "c"),
             "h_same_key": _same(table.key, "h", "c"),
@@ -87,14 +91,16 @@ class Names:
             **{f"{row}_values": _list(values or table.key[-1:], row) for row in "tsgch"},
             **{f"{row}_key": _list(table.key, row) for row in "skgv"},
             **{f"{row}_partition": self._partition(row) for row in "gtc"},
-            "w_partition": self._partition("t"),
+            "s_day": sql.Identifier("s", table.session_date) if table.session_date else sql.NULL,
+            "day_partition": self._partition("g", "day"),
         }
 
-    def _partition(self, row: str) -> sql.Composable:
+    def _partition(self, row: str, column: str | None = None) -> sql.Composable:
+        """The part of the table that a row is in, by its session date or the column that holds one."""
         if self.table.session_date is None:
             return template("merge.partition_all")
         return template(
-            "merge.partition_month", row=sql.Identifier(row), column=sql.Identifier(self.table.session_date)
+            "merge.partition_month", row=sql.Identifier(row), column=sql.Identifier(column or self.table.session_date)
         )
 
 
@@ -125,17 +131,22 @@ def fill(connection: Connection, table: Table, readings: Sequence[Reading]) -> d
                     withdraws and reading.is_whole,
                 )
             )
+    connection.execute(template("stage.analyze_units", units=parts["units"]))
     counts, width = {reading.fetch_id: 0 for reading in readings}, len(table.columns)
     with connection.cursor().copy(template("stage.copy", **_only(parts, "stage", "columns"))) as copy:
         copy.set_types([*(_copy_type(column.type) for column in table.columns), *_ENGINE_TYPES])
         for reading in readings:
-            tail = (reading.unit, reading.fetch_id, reading.sent_at)
+            unit, fetch_id, sent_at, session = reading.unit, reading.fetch_id, reading.sent_at, reading.session_date
             for position, row in enumerate(reading.rows(table), start=1):
                 extra = json.dumps(row[width]) if len(row) > width and row[width] is not None else None
-                copy.write_row((*row[:width], *tail, extra, reading.session_date, f"row {position}"))
-                counts[reading.fetch_id] = position
-    connection.execute(template("stage.analyze", stage=parts["stage"]))
+                copy.write_row((*row[:width], unit, fetch_id, sent_at, extra, session, position))
+                counts[fetch_id] = position
     return counts
+
+
+def analyze(connection: Connection, table: Table) -> None:
+    """Tell the planner what is in a table's stage."""
+    connection.execute(template("stage.analyze", stage=Names(table).parts["stage"]))
 
 
 def _copy_type(declared: str) -> str:
@@ -159,14 +170,17 @@ def check(connection: Connection, stream: Stream, table: Table, cycle_id: int) -
         if rule.kind == "at_most":
             columns["other"] = sql.Identifier(rule.columns[1])
         rules.append((rule.name, template(f"stage.rule_{rule.kind}", **columns)))
-    rules.append(
-        (
-            "the key stands once in an answer",
-            template("stage.rule_repeated", **_only(parts, "stage", "key_of_s", "key_of_r")),
-        )
+    look = template(
+        "stage.is_broken",
+        condition=sql.SQL(" or ").join(condition for _, condition in rules) or sql.SQL("false"),
+        **_only(parts, "stage", "key_of_s"),
     )
+    found = connection.execute(look).fetchone()
+    if found is None or not found["is_broken"]:
+        return 0
+    repeated = template("stage.rule_repeated", **_only(parts, "stage", "key_of_s", "key_of_r"))
     broken = 0
-    for name, condition in rules:
+    for name, condition in [*rules, ("the key stands once in an answer", repeated)]:
         broken += connection.execute(
             template("stage.reject", condition=condition, **_only(parts, "stage", "units")),
             {

@@ -2,6 +2,17 @@
 -- One writer at a time per table (or part of it); released with the transaction.
 select pg_advisory_xact_lock(hashtextextended(%(name)s, 9010));
 
+-- name: differences
+-- How many rows are new or differ, and in which parts of the table; a row gives way only to a greater (sent at, parser version).
+select coalesce(sum(g.rows) filter (where g.is_new), 0)::bigint as new,
+       coalesce(sum(g.rows) filter (where not g.is_new), 0)::bigint as changed, array_agg(distinct {day_partition}) as partitions
+  from (select t.unit is null as is_new, {s_day} as day, count(*) as rows
+          from {stage} s left join {target} t on {same_key}
+         where t.unit is null
+            or (({t_values}, t.extra) is distinct from ({s_values}, s.extra)
+                and (s.sent_at, %(parser_version)s) > (t.sent_at, t.parser_version))
+         group by 1, 2) g;
+
 -- name: end_changed
 -- Values that are about to be replaced go to the history, until when and why.
 insert into {history} ({columns}, unit, fetch_id, sent_at, parser_version, cycle_id, attempt, extra, ended_at, reason)
@@ -29,23 +40,16 @@ with gone as (
 select count(*) as withdrawn, array_agg(distinct {g_partition}) as partitions from gone g;
 
 -- name: merge
--- Rows that are new or differ, and only these; a row is replaced only by a greater (sent at, parser version).
-with written as (
-    insert into {target} as t ({columns}, unit, fetch_id, sent_at, parser_version, cycle_id, attempt, extra)
-    select {s_columns}, s.unit, s.fetch_id, s.sent_at, %(parser_version)s, %(cycle)s, %(attempt)s, s.extra
-      from {stage} s left join {target} t on {same_key}
-     where t.unit is null
-        or (({t_values}, t.extra) is distinct from ({s_values}, s.extra)
-            and (s.sent_at, %(parser_version)s) > (t.sent_at, t.parser_version))
-    on conflict ({key}) do update set {assignments}, unit = excluded.unit, fetch_id = excluded.fetch_id,
-        sent_at = excluded.sent_at, parser_version = excluded.parser_version, cycle_id = excluded.cycle_id,
-        attempt = excluded.attempt, extra = excluded.extra
-    where (excluded.sent_at, excluded.parser_version) > (t.sent_at, t.parser_version)
-    returning (xmax = 0) as inserted, {w_partition} as partition
-)
-select count(*) filter (where inserted) as new, count(*) filter (where not inserted) as changed,
-       array_agg(distinct partition) as partitions
-  from written;
+-- Rows that are new or differ, and only these. Under the table's lock no other writer can add a key meanwhile.
+merge into {target} as t
+using {stage} as s on {same_key}
+when matched and ({t_values}, t.extra) is distinct from ({s_values}, s.extra)
+             and (s.sent_at, %(parser_version)s) > (t.sent_at, t.parser_version) then
+    update set {s_assignments}, unit = s.unit, fetch_id = s.fetch_id, sent_at = s.sent_at,
+               parser_version = %(parser_version)s, cycle_id = %(cycle)s, attempt = %(attempt)s, extra = s.extra
+when not matched then
+    insert ({columns}, unit, fetch_id, sent_at, parser_version, cycle_id, attempt, extra)
+    values ({s_columns}, s.unit, s.fetch_id, s.sent_at, %(parser_version)s, %(cycle)s, %(attempt)s, s.extra);
 
 -- name: mark_stale
 -- Parts of the table that changed, for the files that are built from it.

@@ -1,13 +1,12 @@
 -- name: create
 -- A staging table like the target, without its constraints, so that bad rows come in and can be named.
 create temporary table {stage} as
-select {columns}, unit, fetch_id, sent_at, extra, null::date as unit_session, null::text as position from {target} with no data;
+select {columns}, unit, fetch_id, sent_at, extra, null::date as unit_session, null::integer as position from {target} with no data;
 
 -- name: create_units
 -- The askings that are being applied, with those that gave no rows too.
 create temporary table {units} (
-    unit text not null, fetch_id bigint not null, sent_at timestamptz(6) not null, session_date date, whole boolean not null,
-    primary key (unit, fetch_id)
+    unit text not null, fetch_id bigint not null, sent_at timestamptz(6) not null, session_date date, whole boolean not null
 );
 
 -- name: copy
@@ -42,26 +41,35 @@ s.{column} is distinct from s.unit_session
 -- The key stands more than once in one asking.
 (s.fetch_id, {key_of_s}) in (select r.fetch_id, {key_of_r} from {stage} r group by r.fetch_id, {key_of_r} having count(*) > 1)
 
+-- name: is_broken
+-- Whether any row breaks any rule: mostly none does, and one look at the rows is enough.
+select exists (select 1 from {stage} s where {condition})
+    or exists (select 1 from {stage} s group by s.fetch_id, {key_of_s} having count(*) > 1) as is_broken;
+
 -- name: reject
 -- Rows that break a rule go to quarantine, with the rule and the row as it was read.
 with broken as (
     delete from {stage} s
      where ({condition})
        and not exists (select 1 from collect.quarantine a
-                        where a.stream = %(stream)s and a.unit = s.unit and a.fetch_id = s.fetch_id and a.position = s.position
-                          and a.rule = %(rule)s and a.state = 'accepted')
+                        where a.stream = %(stream)s and a.unit = s.unit and a.fetch_id = s.fetch_id
+                          and a.position = 'row ' || s.position and a.rule = %(rule)s and a.state = 'accepted')
     returning s.*
 ),
      spoiled as (update {units} u set whole = false where u.fetch_id in (select b.fetch_id from broken b))
 insert into collect.quarantine (stream, unit, fetch_id, cycle_id, scope, position, rule, reason, content, parser_version, created_at)
-select %(stream)s, b.unit, b.fetch_id, %(cycle)s, 'row', b.position, %(rule)s, %(reason)s,
+select %(stream)s, b.unit, b.fetch_id, %(cycle)s, 'row', 'row ' || b.position, %(rule)s, %(reason)s,
        left((to_jsonb(b) - array['unit', 'fetch_id', 'sent_at', 'position', 'unit_session'])::text, 2000),
        %(parser_version)s, collect.clock()
   from broken b
 on conflict do nothing;
 
+-- name: analyze_units
+-- Few rows in a new table look like a thousand to the planner, unless it is told.
+analyze {units};
+
 -- name: analyze
--- The planner must know how large the stage is.
+-- Deriving versions joins the stage with itself: the planner must know what is in it, not only how large it is.
 analyze {stage};
 
 -- name: drop
