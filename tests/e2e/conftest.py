@@ -22,7 +22,7 @@ from include.local.state import open_state
 from include.settings import ROOT
 
 READY_SECONDS = 400
-RUN_SECONDS = 240
+RUN_SECONDS = 420
 
 
 @dataclass
