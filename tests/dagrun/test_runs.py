@@ -1,0 +1,62 @@
+"""Whole runs of the DAGs, from the request to the rows."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
+def states(tasks):
+    return {name: task["state"] for name, task in tasks.items()}
+
+
+def test_a_poll_collects_and_leaves_the_lanes_out(run, warehouse):
+    state, tasks = run("finra")
+    assert (state, states(tasks)) == (
+        "success",
+        {"check_request": "success", "short_volume": "success", "short_volume_lanes": "skipped", "summary": "success"},
+    )
+    assert warehouse("select cycle_status from collect.cycles") == [{"cycle_status": "SUCCESS"}]
+    assert warehouse("select count(*) > 0 as some from market.finra_short_volume") == [{"some": True}]
+
+
+def test_a_backfill_is_worked_by_lanes_and_told_once(run, warehouse):
+    state, tasks = run("finra", mode="backfill", start_date="2026-09-14", end_date="2026-09-15", keys=["CNMS"])
+    assert state == "success"
+    assert states(tasks) == {
+        "check_request": "success",
+        "short_volume": "skipped",
+        "short_volume_lanes[0]": "success",
+        "short_volume_lanes[1]": "success",
+        "summary": "success",
+    }
+    assert tasks["short_volume_lanes[0]"]["label"].startswith("lane 1: ")
+    assert warehouse("select outcome, total_chunks from collect.job_runs") == [
+        {"outcome": "success", "total_chunks": 2}
+    ]
+
+
+def test_a_bad_request_is_red_at_once_without_a_retry_or_a_trace(run, warehouse, capfd):
+    state, tasks = run("finra", mode="backfill")
+    assert state == "failed"
+    assert tasks["check_request"] == {"state": "failed", "try": 1, "label": None}
+    assert states(tasks)["short_volume"] == states(tasks)["short_volume_lanes"] == "upstream_failed"
+    said = "".join(capfd.readouterr())
+    assert "REFUSED – mode=backfill needs start_date and end_date" in said
+    assert "Traceback" not in said
+    assert warehouse("select 1 from collect.job_runs") == []
+
+
+def test_what_a_poll_changed_is_published(run, warehouse, upstream):
+    run("finra", keys=["FORF"])
+    state, tasks = run("publish")
+    assert (state, states(tasks)) == ("success", {"build": "success", "push": "success"})
+    assert [row["release"] for row in warehouse("select release from publish.commits where state = 'confirmed'")] == [
+        "finra/short_volume"
+    ]
+
+
+def test_upkeep_looks_and_starts_nothing_where_all_is_well(run, warehouse):
+    state, tasks = run("upkeep")
+    assert (state, states(tasks)) == ("success", {"look": "success", "start": "skipped"})
