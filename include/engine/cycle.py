@@ -105,7 +105,11 @@ def _slice(
 ) -> Verdict:
     cycle = lease.cycle
     days = windows.days_of(connection, stream)
-    repaired = _repair(worker, stream, lease, pause, connection)
+    repaired, ending = Counts(), None
+    try:
+        repaired = _repair(worker, stream, lease, pause, connection)
+    except OSError as error:
+        ending = _no_storage(error)
     part = Slice(
         lease,
         stream,
@@ -127,12 +131,16 @@ def _slice(
         may_go_on=lambda: not worker.stop() and lease.is_trusted(),
         nap=worker.nap,
     )
-    ending = _ask_all(worker, asker, part, pause)
+    ending = ending or _ask_all(worker, asker, part, pause)
     if not lease.is_trusted():
         raise LeaseLost("It could not be renewed in time, so nothing more was sent.")
     worker.signal("before last apply")
     with pause:
-        verdict = close(part, ending, lambda finish: _apply(worker, connection, part, finish))
+        try:
+            verdict = close(part, ending, lambda finish: _apply(worker, connection, part, finish))
+        except OSError as error:
+            # What could not be read now is stored, and left for the next cycle to apply.
+            verdict = close(part, _no_storage(error), lambda finish: _apply(worker, connection, part, finish))
     worker.signal("settled")
     return verdict
 
@@ -178,8 +186,12 @@ def _ask_all(worker: Worker, asker: fetch.Asker, part: Slice, pause: Lock) -> En
     except hosts.Blocked as blocked:
         return Ending("blocked", str(blocked), blocked.until)
     except OSError as error:
-        return Ending("storage", f"the raw store cannot be written: {error}")
+        return _no_storage(error)
     return Ending("done")
+
+
+def _no_storage(error: OSError) -> Ending:
+    return Ending("storage", f"the raw store cannot be written or read: {error}")
 
 
 def _is_answered(part: Slice, request: Request) -> bool:
@@ -258,15 +270,12 @@ def _apply_held(
     held: Sequence[Held],
     finish: applying.Finish,
 ) -> tuple[Counts, CycleStatus]:
-    for _ in range(applying.REPEATS):
+    def read_and_apply() -> tuple[Counts, CycleStatus]:
         units = applying.out_of_order(connection, stream, held)
         newest = [applying.read(stream, asking) for asking in held if asking.unit not in units]
         rebuilt = [
             applying.read(stream, asking) for asking in applying.all_askings(connection, worker.raw, stream, units)
         ]
+        return applying.apply(lease, stream, newest, rebuilt, finish)
 
-        try:
-            return applying.apply(lease, stream, newest, rebuilt, finish)
-        except applying.OrderChanged:
-            continue
-    raise LeaseLost(f"{stream.name}: the same units are being asked for by others all the time.")
+    return applying.repeated(read_and_apply, stream)

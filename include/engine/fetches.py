@@ -130,6 +130,21 @@ def askings_of_unit(connection: Connection, stream: str, unit: str) -> list[int]
     return [row["head"] for row in rows]
 
 
+def newest_parser(connection: Connection, stream: str, unit: str) -> int:
+    """Return the version of the newest parser that has read a unit, 0 where none has."""
+    row = connection.execute(query("fetches.newest_parser"), {"stream": stream, "unit": unit}).fetchone()
+    assert row is not None
+    return int(row["newest"])
+
+
+def read_by_newer(connection: Connection, stream: str, units: Iterable[str], parser_version: int) -> set[str]:
+    """Return those units that a newer parser has read."""
+    rows = connection.execute(
+        query("fetches.read_by_newer"), {"stream": stream, "units": list(units), "parser_version": parser_version}
+    ).fetchall()
+    return {row["unit"] for row in rows}
+
+
 def units_between(connection: Connection, stream: str, start: date, end: date) -> list[str]:
     """Return the units with stored answers for session dates of a range, in name order."""
     rows = connection.execute(query("fetches.units_between"), {"stream": stream, "start": start, "end": end}).fetchall()

@@ -8,7 +8,7 @@ unit from all its askings, so that the order of applying does not matter. Never:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,6 +93,22 @@ def _mark_stale(connection: Connection, table: Table, partitions: list[str]) -> 
         connection.execute(
             template("merge.mark_stale"), {"table": table.qualified, "partitions": sorted(set(partitions))}
         )
+
+
+def supersede_quarantine(
+    connection: Connection, stream: Stream, readings: Sequence[stage.Reading], cycle_id: int
+) -> None:
+    """Close open entries that an older parser put for askings that were now read again."""
+    connection.execute(
+        query("quarantine.superseded"),
+        {
+            "stream": stream.name,
+            "units": [reading.unit for reading in readings],
+            "fetches": [reading.fetch_id for reading in readings],
+            "parser_version": stream.parser_version,
+            "cycle": cycle_id,
+        },
+    )
 
 
 def resolve_quarantine(connection: Connection, stream: Stream, units: list[str], fetch_id: int, cycle_id: int) -> None:

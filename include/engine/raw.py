@@ -1,8 +1,9 @@
 """The raw store: every upstream answer, unchanged, under the hash of its bytes.
 
 Promises: an object is written once (temporary file, fsync, rename; an object store writes it whole) and never
-changed; reading checks the hash. A secret of ours that an upstream echoes is masked before the bytes are stored,
-and the caller is told. Never: nothing is deleted, and no database is used here.
+changed; reading checks the hash. An object that was damaged is set aside when the same bytes come again. A secret of
+ours that an upstream echoes is masked before the bytes are stored, and the caller is told. Never: nothing is deleted,
+and no database is used here.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import hashlib
 import io
 import os
 import tempfile
+import uuid
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -103,7 +105,7 @@ class RawStore:
                 file.flush()
                 os.fsync(file.fileno())
             stored_size = temporary.stat().st_size
-            self._place(temporary, self.path(digest.digest()))
+            self._place(temporary, digest.digest())
         finally:
             with suppress(FileNotFoundError):
                 temporary.unlink()
@@ -117,16 +119,29 @@ class RawStore:
         folder.mkdir(parents=True, exist_ok=True)
         return str(folder)
 
-    def _place(self, temporary: Path, target: UPath) -> None:
+    def _is_whole(self, sha256: bytes) -> bool:
+        """Read an object to its end, which is reached only if the bytes are the right ones."""
+        try:
+            with self.open(sha256) as stream:
+                while stream.read(CHUNK):
+                    pass
+        except RawObjectDamaged:
+            return False
+        return True
+
+    def _place(self, temporary: Path, sha256: bytes) -> None:
+        target = self.path(sha256)
+        if target.exists():
+            if self._is_whole(sha256):
+                return
+            # Equal bytes came again over a damaged object: it is kept aside for inspection, and the store is whole.
+            target.rename(target.with_name(f"{target.name}.damaged-{uuid.uuid4().hex[:8]}"))
         if not self.is_local:
-            if not target.exists():
-                with temporary.open("rb") as source, target.open("wb") as destination:
-                    while chunk := source.read(CHUNK):
-                        destination.write(chunk)
+            with temporary.open("rb") as source, target.open("wb") as destination:
+                while chunk := source.read(CHUNK):
+                    destination.write(chunk)
             return
         final = Path(str(target))
-        if final.exists():
-            return
         final.parent.mkdir(parents=True, exist_ok=True)
         os.replace(temporary, final)
         for folder in (final.parent, final.parent.parent):

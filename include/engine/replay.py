@@ -69,22 +69,25 @@ def _units(connection: Connection, stream: Stream, chunk: Mapping[str, Any]) -> 
 def _rebuild(
     worker: Worker, connection: Connection, lease: Lease, stream: Stream, unit: str, refused: dict[str, str]
 ) -> Counts:
-    for _ in range(applying.REPEATS):
+    def read_and_apply() -> Counts:
         held = applying.all_askings(connection, worker.raw, stream, [unit])
         readings = [applying.read(stream, asking) for asking in held]
-        refused.update({reading.unit: reading.error for reading in readings if reading.error is not None})
-        try:
-            return applying.apply(lease, stream, (), readings, applying.going_on)[0]
-        except applying.OrderChanged:
-            continue
-    raise LeaseLost(f"{stream.name} {unit} is being asked for by others all the time.")
+        if readings and readings[-1].error is not None:
+            refused[unit] = readings[-1].error
+        return applying.apply(lease, stream, (), readings, applying.going_on)[0]
+
+    newest = fetches.newest_parser(connection, stream.name, unit)
+    if newest > stream.parser_version and not any(table.is_copy for table in stream.tables):
+        refused[unit] = f"parser {newest} has read it, this worker has parser {stream.parser_version} only"
+        return Counts()
+    return applying.repeated(read_and_apply, stream)
 
 
 def _stopped(worker: Worker, lease: Lease, stream: Stream, counts: Counts) -> Verdict:
     def finish(connection: Connection, none: Counts) -> Settlement:
         return Settlement(CycleStatus.PENDING, {})
 
-    applying.apply(lease, stream, (), (), finish)
+    applying.repeated(lambda: applying.apply(lease, stream, (), (), finish), stream)
     words = f"STOPPED – {where(lease.cycle.row)}: the lease was given back ({describe_counts(counts)})"
     return _verdict(lease, stream, CycleStatus.PENDING, words, counts, is_stopped=True)
 
@@ -96,12 +99,12 @@ def _done(lease: Lease, stream: Stream, counts: Counts, units: int, refused: dic
             CycleStatus.SUCCESS, {"outcome": outcome, **({} if units else {"success_reason": "nothing_due"})}
         )
 
-    applying.apply(lease, stream, (), (), finish)
+    applying.repeated(lambda: applying.apply(lease, stream, (), (), finish), stream)
 
     words = f"REPLAYED – {where(lease.cycle.row)}: {units} units, {describe_counts(counts)}"
     if refused:
         unit, reason = next(iter(refused.items()))
-        words = f"PARTIAL – {words}; {len(refused)} units stay in quarantine (first {unit}: {reason[:200]})"
+        words = f"PARTIAL – {words}; {len(refused)} units could not be read (first {unit}: {reason[:200]})"
     return _verdict(lease, stream, CycleStatus.SUCCESS, words, counts, is_partial=bool(refused))
 
 

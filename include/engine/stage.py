@@ -7,13 +7,13 @@ outlives its transaction.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
 from psycopg import sql
+from psycopg.types.json import Jsonb
 
 from include.contract import Parsed, Stream, Table
 from include.engine.db import Connection, query, template
@@ -24,7 +24,10 @@ _ENGINE_TYPES = ("text", "int8", "timestamptz", "jsonb", "date", "int4")
 
 @dataclass(frozen=True)
 class Reading:
-    """One asking of a unit as read: what it gave, or why it could not be read."""
+    """One asking of a unit as read: what it gave, or why it could not be read.
+
+    `is_lost` says that the stored bytes are damaged or gone, so that nobody can say what the answer was.
+    """
 
     unit: str
     session_date: date | None
@@ -32,6 +35,7 @@ class Reading:
     sent_at: datetime
     parsed: Parsed | None
     error: str | None = None
+    is_lost: bool = False
 
     @property
     def fetch_id(self) -> int:
@@ -138,7 +142,7 @@ def fill(connection: Connection, table: Table, readings: Sequence[Reading]) -> d
         for reading in readings:
             unit, fetch_id, sent_at, session = reading.unit, reading.fetch_id, reading.sent_at, reading.session_date
             for position, row in enumerate(reading.rows(table), start=1):
-                extra = json.dumps(row[width]) if len(row) > width and row[width] is not None else None
+                extra = Jsonb(row[width]) if len(row) > width and row[width] is not None else None
                 copy.write_row((*row[:width], unit, fetch_id, sent_at, extra, session, position))
                 counts[fetch_id] = position
     return counts
@@ -157,8 +161,12 @@ def _only(parts: dict[str, sql.Composable], *names: str) -> dict[str, sql.Compos
     return {name: parts[name] for name in names}
 
 
-def check(connection: Connection, stream: Stream, table: Table, cycle_id: int) -> int:
-    """Put staged rows that break a rule to quarantine, and return how many there were."""
+def check(connection: Connection, stream: Stream, table: Table, cycle_id: int) -> tuple[int, set[int]]:
+    """Take staged rows that break a rule out and put them to quarantine.
+
+    Returns:
+        How many were not there before, and the fetches that have such rows.
+    """
     parts = Names(table).parts
     rules: list[tuple[str, sql.Composable]] = [
         (f"{column.name} is there", template("stage.rule_not_null", column=sql.Identifier(column.name)))
@@ -177,11 +185,11 @@ def check(connection: Connection, stream: Stream, table: Table, cycle_id: int) -
     )
     found = connection.execute(look).fetchone()
     if found is None or not found["is_broken"]:
-        return 0
+        return 0, set()
     repeated = template("stage.rule_repeated", **_only(parts, "stage", "key_of_s", "key_of_r"))
-    broken = 0
+    put, broken = 0, set[int]()
     for name, condition in [*rules, ("the key stands once in an answer", repeated)]:
-        broken += connection.execute(
+        rejected = connection.execute(
             template("stage.reject", condition=condition, **_only(parts, "stage", "units")),
             {
                 "stream": stream.name,
@@ -189,21 +197,26 @@ def check(connection: Connection, stream: Stream, table: Table, cycle_id: int) -
                 "rule": name,
                 "reason": f"the row breaks the rule: {name}",
                 "parser_version": stream.parser_version,
+                "is_copy": table.is_copy,
             },
-        ).rowcount
-    return broken
+        ).fetchone()
+        assert rejected is not None
+        put += rejected["put"]
+        broken.update(rejected["fetches"] or ())
+    return put, broken
 
 
 def quarantine_rejected(connection: Connection, stream: Stream, readings: Sequence[Reading], cycle_id: int) -> int:
-    """Put units that could not be read, and rows that a parser refused, to quarantine; return how many."""
+    """Put units that could not be read, and rows that a parser refused, to quarantine; return how many are new."""
     entries: list[tuple[Reading, str, str | None, str, str, str | None]] = []
     for reading in readings:
         if reading.error is not None:
-            entries.append((reading, "unit", None, "parse", reading.error, None))
+            entries.append((reading, "unit", None, "storage" if reading.is_lost else "parse", reading.error, None))
         for row in reading.parsed.rejected if reading.parsed else ():
             entries.append((reading, "row", row.position, "parse", row.reason, row.text))
+    put = 0
     for reading, scope, position, rule, reason, content in entries:
-        connection.execute(
+        put += connection.execute(
             query("quarantine.put"),
             {
                 "stream": stream.name,
@@ -217,8 +230,8 @@ def quarantine_rejected(connection: Connection, stream: Stream, readings: Sequen
                 "content": content,
                 "parser_version": stream.parser_version,
             },
-        )
-    return len(entries)
+        ).rowcount
+    return put
 
 
 def drop(connection: Connection, table: Table) -> None:

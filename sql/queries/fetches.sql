@@ -53,6 +53,15 @@ select coalesce(head_fetch, fetch_id) as head from collect.fetches
  where stream = %(stream)s and unit = %(unit)s and answer_class in ('data', 'empty')
  group by 1 having bool_or(is_last) order by max(sent_at), 1;
 
+-- name: newest_parser
+-- The newest parser that has read an asking of a unit.
+select coalesce(max(parser_version), 0) as newest from collect.fetches where stream = %(stream)s and unit = %(unit)s;
+
+-- name: read_by_newer
+-- Units of which an asking was read by a newer parser.
+select distinct unit from collect.fetches
+ where stream = %(stream)s and unit = any(%(units)s) and parser_version > %(parser_version)s;
+
 -- name: units_between
 -- Units with stored answers for the session dates of a range.
 select distinct unit from collect.fetches

@@ -1,16 +1,28 @@
 -- name: put
--- A unit or row that could not be read, or broke a rule.
+-- A unit or row that could not be read, or broke a rule; once, whatever became of the entry.
 insert into collect.quarantine (stream, unit, fetch_id, cycle_id, scope, position, rule, reason, content, parser_version, created_at)
-values (%(stream)s, %(unit)s, %(fetch)s, %(cycle)s, %(scope)s, %(position)s, %(rule)s, %(reason)s, %(content)s,
-        %(parser_version)s, collect.clock())
+select %(stream)s, %(unit)s, %(fetch)s, %(cycle)s, %(scope)s, %(position)s::text, %(rule)s, %(reason)s, %(content)s,
+       %(parser_version)s, collect.clock()
+ where not exists (select 1 from collect.quarantine q
+                    where q.stream = %(stream)s and q.unit = %(unit)s and q.fetch_id = %(fetch)s and q.scope = %(scope)s
+                      and q.position is not distinct from %(position)s::text and q.rule = %(rule)s
+                      and q.parser_version = %(parser_version)s)
 on conflict do nothing;
 
 -- name: resolve_by_reading
--- What a newer answer or a newer parser reads without objection resolves by itself.
+-- What a newer answer or a newer parser reads without objection resolves by itself, and so does what can be read again.
 update collect.quarantine q
    set state = 'resolved', resolved_by = 'cycle ' || %(cycle)s, resolved_why = %(why)s, resolved_at = collect.clock()
  where q.stream = %(stream)s and q.unit = any(%(units)s) and q.state = 'open'
-   and (q.fetch_id, q.parser_version) < (%(fetch)s, %(parser_version)s);
+   and (q.fetch_id, q.parser_version) <= (%(fetch)s, %(parser_version)s);
+
+-- name: superseded
+-- What an older parser refused, a newer one has looked at: its own word counts.
+update collect.quarantine q
+   set state = 'resolved', resolved_by = 'cycle ' || %(cycle)s, resolved_at = collect.clock(),
+       resolved_why = 'read again by parser ' || %(parser_version)s
+ where q.stream = %(stream)s and q.unit = any(%(units)s) and q.fetch_id = any(%(fetches)s) and q.state = 'open'
+   and q.parser_version < %(parser_version)s;
 
 -- name: entries
 -- Entries by state, newest first.

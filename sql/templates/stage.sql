@@ -47,7 +47,7 @@ select exists (select 1 from {stage} s where {condition})
     or exists (select 1 from {stage} s group by s.fetch_id, {key_of_s} having count(*) > 1) as is_broken;
 
 -- name: reject
--- Rows that break a rule go to quarantine, with the rule and the row as it was read.
+-- Rows that break a rule go to quarantine, with the rule and the row as it was read; once, whatever became of the entry.
 with broken as (
     delete from {stage} s
      where ({condition})
@@ -56,13 +56,22 @@ with broken as (
                           and a.position = 'row ' || s.position and a.rule = %(rule)s and a.state = 'accepted')
     returning s.*
 ),
-     spoiled as (update {units} u set whole = false where u.fetch_id in (select b.fetch_id from broken b))
-insert into collect.quarantine (stream, unit, fetch_id, cycle_id, scope, position, rule, reason, content, parser_version, created_at)
-select %(stream)s, b.unit, b.fetch_id, %(cycle)s, 'row', 'row ' || b.position, %(rule)s, %(reason)s,
-       left((to_jsonb(b) - array['unit', 'fetch_id', 'sent_at', 'position', 'unit_session'])::text, 2000),
-       %(parser_version)s, collect.clock()
-  from broken b
-on conflict do nothing;
+     spoiled as (update {units} u set whole = false where u.fetch_id in (select b.fetch_id from broken b)),
+     put as (
+    insert into collect.quarantine (stream, unit, fetch_id, cycle_id, scope, position, rule, reason, content, parser_version, created_at)
+    select %(stream)s, b.unit, b.fetch_id, %(cycle)s, 'row', 'row ' || b.position, %(rule)s, %(reason)s,
+           left((to_jsonb(b) - array['unit', 'fetch_id', 'sent_at', 'position', 'unit_session'])::text, 2000),
+           %(parser_version)s, collect.clock()
+      from broken b
+     where not %(is_copy)s
+       and not exists (select 1 from collect.quarantine q
+                        where q.stream = %(stream)s and q.unit = b.unit and q.fetch_id = b.fetch_id and q.scope = 'row'
+                          and q.position = 'row ' || b.position and q.rule = %(rule)s and q.parser_version = %(parser_version)s)
+     order by b.fetch_id, b.position
+    on conflict do nothing
+    returning 1
+)
+select (select count(*) from put)::int as put, (select array_agg(distinct b.fetch_id) from broken b) as fetches;
 
 -- name: analyze_units
 -- Few rows in a new table look like a thousand to the planner, unless it is told.

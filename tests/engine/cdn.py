@@ -26,6 +26,8 @@ DENIED = (
 )
 PAGE = b"<!DOCTYPE html><html><head><title>Blocked</title></head><body>Please prove that you are human.</body></html>"
 
+MARKETS = {"FNSQ": "Q", "FNQC": "B", "FNYX": "N", "FNRA": "D", "FORF": "O"}
+
 Rows = Mapping[str, tuple[Any, ...]]
 
 
@@ -34,12 +36,14 @@ def name(facility: str, day: date) -> str:
     return f"{facility}shvol{day:%Y%m%d}.txt"
 
 
-def text(day: date, rows: Rows, *, header: str = HEADER, trailer: int | None = -1, eol: str = "\r\n") -> bytes:
+def text(
+    day: date, rows: Rows, *, facility: str = "CNMS", header: str = HEADER, trailer: int | None = -1, eol: str = "\r\n"
+) -> bytes:
     """A file: symbol → (short, exempt, total) or (short, exempt, total, market); the trailer counts the rows."""
     stamp = f"{day:%Y%m%d}"
     lines = [header]
     for symbol, values in rows.items():
-        market = values[3] if len(values) > 3 else "B,Q,N"
+        market = values[3] if len(values) > 3 else MARKETS.get(facility, "B,Q,N")
         lines.append("|".join([stamp, symbol, *(str(value) for value in values[:3]), market]))
     if trailer is not None:
         lines.append(str(len(rows) if trailer < 0 else trailer))
@@ -83,11 +87,11 @@ class Cdn:
         """Put a day's files there: the same rows for each facility, but an empty file for FNRA."""
         given = rows if rows is not None else {"AAPL": ("10.5", 1, "20.25"), "ABRpD": (1, 0, 2), "NA": (3, 0, 4)}
         for facility in facilities:
-            self.files[name(facility, day)] = text(day, {} if facility == "FNRA" else given)
+            self.files[name(facility, day)] = text(day, {} if facility == "FNRA" else given, facility=facility)
 
     def put(self, facility: str, day: date, rows: Rows, **form: Any) -> None:
         """Put one file there."""
-        self.files[name(facility, day)] = text(day, rows, **form)
+        self.files[name(facility, day)] = text(day, rows, facility=facility, **form)
 
     def trouble(self, facility: str, day: date, *troubles: Trouble) -> None:
         """Answer the next requests for a file with these, one after the other."""
