@@ -20,7 +20,7 @@ from typing import Literal
 
 from include import registry, settings
 from include.contract import CycleStatus, Mode, Source, Stream
-from include.engine import credentials, cycle, jobs, quarantine, replay, windows
+from include.engine import controls, credentials, cycle, jobs, quarantine, replay, snapshot, windows
 from include.engine.db import query, transaction
 from include.engine.lease import holder
 from include.engine.migrations import migrate
@@ -41,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         registry.UnknownName,
         jobs.JobRefused,
         quarantine.QuarantineRefused,
+        controls.ControlRefused,
     ) as refusal:
         print(f"REFUSED – {refusal}", file=sys.stderr)
         return 1
@@ -239,6 +240,35 @@ def _calendar(options: argparse.Namespace) -> int:
     return 0
 
 
+def _controls(options: argparse.Namespace) -> int:
+    url = _url()
+    windows.declare(url, registry.streams())
+    if options.action == "list":
+        rows = controls.listed(url)
+        print("\n".join(controls.describe(row) for row in rows) or "NOTHING – nothing is frozen or set")
+        return 0
+    named = [(scope, getattr(options, scope)) for scope in ("source", "stream", "job") if getattr(options, scope)]
+    if len(named) + options.all + options.dispatch != 1:
+        print("REFUSED – say one thing: --all, --source, --stream, --job or --dispatch", file=sys.stderr)
+        return 2
+    scope, name = named[0] if named else ("dispatch" if options.dispatch else "all", "")
+    print(controls.apply(url, controls.Change(options.action, scope, name, options.who, options.why)).words)
+    return 0
+
+
+def _snapshot(options: argparse.Namespace) -> int:
+    url = _url()
+    found = snapshot.read(url, options.day or snapshot.next_cutoff(url).date())
+    print(found.words)
+    for item in found.items or ():
+        print(
+            f"{item.stream:<24} {item.cycle_status:<16} window {kst(item.window_start)}  session "
+            f"{item.session_date or '–'}  rows {item.fetched_count:,}"
+            f"{'  ABNORMAL' if item.abnormal else ''}{'  FROZEN' if item.frozen else ''}"
+        )
+    return 0
+
+
 def _watch(options: argparse.Namespace) -> int:
     from include.ops.watch import watch
 
@@ -300,6 +330,18 @@ def _parser() -> argparse.ArgumentParser:
     out.add_argument("--state", default="open", choices=["open", "accepted", "dropped", "resolved"])
     out.add_argument("--who", default=getpass.getuser())
     out.add_argument("--why", default="")
+
+    held = verb("controls", _controls, "Look at what is frozen, drained or switched off, and change it.")
+    held.add_argument("action", choices=["list", "freeze", "drain", "resume", "retire", "activate", "off", "on"])
+    held.add_argument("--all", action="store_true", help="everything")
+    held.add_argument("--dispatch", action="store_true", help="the opening of windows (with off and on)")
+    for scope in ("source", "stream", "job"):
+        held.add_argument(f"--{scope}", help=f"one {scope}")
+    held.add_argument("--who", default=getpass.getuser())
+    held.add_argument("--why", default="")
+
+    shot = verb("snapshot", _snapshot, "Show the 09:00 snapshot of a date in Seoul.")
+    shot.add_argument("day", type=_day, nargs="?", metavar="DATE", help="default: today")
 
     days = verb("calendar", _calendar, "Look at calendar exceptions, and decide them.")
     days.add_argument("action", choices=["list", "close", "open", "reject"])
