@@ -45,22 +45,29 @@ def source_dag(
     source: Source,
     *,
     job: str | None = None,
-    streams: Sequence[Stream] = (),
     priority: Priority = Priority.DAILY_MARKET,
 ) -> DAG:
     """Return the DAG of a source's main job, or of another job of it.
 
     Args:
         source: the source, as declared.
-        job: name of a job with another cadence; its DAG is `<source>_<job>`.
-        streams: the streams of this job, in order; all of the source where empty. Their schedule is the first one's.
+        job: name of a job with another cadence; its DAG is `<source>_<job>`. The streams are those that name it, in
+            the source's order, and have one schedule.
         priority: what of all that waits goes first.
+
+    Raises:
+        ValueError: no stream names the job, or their schedules differ.
     """
     declared.declare(source)
-    chosen = tuple(streams) or source.streams
+    chosen = tuple(stream for stream in source.streams if stream.job == job)
+    schedules = {(stream.schedule.cron, stream.schedule.timezone) for stream in chosen}
+    if len(schedules) != 1:
+        raise ValueError(
+            f"The streams of {source.name} that name the job {job} have {len(schedules)} schedules, not one."
+        )
     schedule = chosen[0].schedule
     dag = DAG(
-        dag_id=f"{source.name}_{job}" if job else source.name,
+        dag_id=chosen[0].job_name,
         description=f"{source.title}: {', '.join(stream.title.lower() for stream in chosen)}",
         schedule=CronTriggerTimetable(schedule.cron, timezone=schedule.timezone),
         start_date=START,

@@ -30,13 +30,15 @@ class Found:
 class Standing:
     """How a stream stands at an instant of the database's clock.
 
-    `newest` is its newest window, `own` the window that was asked about, `frozen` why nothing of it may be claimed.
+    `newest` is its newest window, `own` the window that was asked about, `frozen` why nothing of it may be claimed,
+    `off` why no window of any stream is opened.
     """
 
     now: datetime
     newest: Row | None
     own: Row | None
     frozen: str | None
+    off: str | None = None
 
 
 @dataclass(frozen=True)
@@ -183,9 +185,9 @@ def standing(url: str, stream: Stream, slot: str | None = None) -> Standing:
     connection = connect(url, application="daybook windows", statement_timeout=15, autocommit=True)
     try:
         own = connection.execute(query("windows.of_slot"), {"stream": stream.name, "slot": slot}).fetchone()
-        frozen = connection.execute(query("windows.frozen"), {"stream": stream.name}).fetchone()
-        assert frozen is not None
-        return Standing(now(connection), _newest(connection, stream), own, frozen["why"])
+        held = connection.execute(query("windows.held"), {"stream": stream.name}).fetchone()
+        assert held is not None
+        return Standing(now(connection), _newest(connection, stream), own, held["frozen"], held["off"])
     finally:
         connection.close()
 
@@ -194,7 +196,7 @@ def unattended(url: str, stream: Stream, grace: timedelta) -> Unattended | None:
     """Return the window that somebody should work on and nobody does, or None.
 
     A make-up window whose time has come, or a window that has been waiting, or was never opened, for longer than
-    `grace`. A frozen stream, and one that was never worked on, has none.
+    `grace`. A frozen stream, and one that was never worked on, has none; while dispatch is off nothing is opened.
     """
     stands = standing(url, stream)
     newest, instant = stands.newest, stands.now
@@ -202,11 +204,13 @@ def unattended(url: str, stream: Stream, grace: timedelta) -> Unattended | None:
         return None
     start = last_instant(stream.schedule.cron, stream.schedule.timezone, instant)
     if newest["window_start"] < start:
-        is_late = instant - start > grace
+        is_late = instant - start > grace and stands.off is None
         return Unattended(start, f"the window of {kst(start)} was not opened") if is_late else None
     if newest["cycle_status"] == CycleStatus.PENDING:
         since = newest["next_eligible_at"] or newest["created_at"]
         return Unattended(since, f"{where(newest)} waits since {kst(since)}") if instant - since > grace else None
+    if stands.off is not None:
+        return None
     connection = connect(url, application="daybook windows", statement_timeout=15, autocommit=True)
     try:
         make_up = _make_up(stream, newest, connection, instant)

@@ -44,7 +44,7 @@ class CheckRequestOperator(BaseOperator):
 
         try:
             return self._check(context)
-        except (request.RequestRefused, JobRefused, ConnectionUnfit) as refused:
+        except (request.RequestRefused, JobRefused, ConnectionUnfit, settings.SettingError) as refused:
             self.outcome = f"REFUSED – {refused}"
             notes.task(context, self.outcome)
             notes.run(context, self.outcome)

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from include.calendars import next_instant
+from include.calendars import last_instant, next_instant
 from include.contract import TERMINAL, CycleStatus, Mode, Stream
 from include.engine import cycle, windows
 from include.engine.cycle import Worker
+from include.engine.db import Row
 from include.engine.verdict import Verdict, kst, where
 from include.engine.windows import Standing
 from include.operators.endings import Ended
@@ -100,6 +101,11 @@ def _holder(worker: Worker, stream: Stream) -> str | None:
 def _nothing_eligible(worker: Worker, stream: Stream, asked: Asked, turn: Turn, *, lost: bool) -> Ended:
     stands = windows.standing(worker.url, stream, asked.slot)
     newest = stands.newest
+    start = last_instant(stream.schedule.cron, stream.schedule.timezone, stands.now)
+    held = stands.frozen or stands.off
+    if held and (newest is None or (_is_over(newest) and newest["window_start"] < start)):
+        words = f"FROZEN – the window of {kst(start)} is not opened: {held}. It is once that ends."
+        return Ended("skipped", words, {"stream": stream.name})
     if newest is None:
         return Ended("green", f"NOTHING TO DO – no window of {stream.name} was ever due. {_next(stream, stands)}")
     data = {"stream": stream.name, "cycle_id": newest["cycle_id"], "slot": newest["slot"]}
@@ -129,7 +135,7 @@ def _nothing_eligible(worker: Worker, stream: Stream, asked: Asked, turn: Turn, 
             else "WAITING – for its turn."
         )
         return Ended("again", words, data, wait)
-    own = stands.own if stands.own and stands.own["finished_at"] else newest
+    own = stands.own if stands.own and _is_over(stands.own) else newest
     verdict = windows.verdict_of(own)
     if asked.is_repeat or lost:
         return ended_as(verdict, verdict.words)
@@ -138,6 +144,10 @@ def _nothing_eligible(worker: Worker, stream: Stream, asked: Asked, turn: Turn, 
         f"{_next(stream, stands)} To collect the session once more: force."
     )
     return Ended("green", words, {"stream": stream.name, "newest_slot": verdict.slot})
+
+
+def _is_over(row: Row) -> bool:
+    return row["finished_at"] is not None
 
 
 def _next(stream: Stream, stands: Standing) -> str:

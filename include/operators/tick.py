@@ -20,6 +20,7 @@ from airflow.sdk import BaseSensorOperator
 from include.operators import notes
 from include.operators.endings import Ended, Interrupted
 from include.operators.resolve import ConnectionUnfit
+from include.settings import SettingError
 
 # How long one tick works, and after how long Airflow takes it for stuck.
 WORK_SECONDS = 600.0
@@ -117,7 +118,7 @@ class Tick(BaseSensorOperator):
             notes.task(context, f"WORKING – attempt {context['ti'].try_number}")
         try:
             return self.work(context, turn)
-        except ConnectionUnfit as unfit:
+        except (ConnectionUnfit, SettingError) as unfit:
             return Ended("red", f"REFUSED – {unfit}")
         except psycopg.OperationalError as error:
             raise Interrupted(f"INTERRUPTED – the warehouse does not answer: {_first_line(error)}") from None

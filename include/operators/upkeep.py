@@ -14,7 +14,7 @@ from typing import Any
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import DagRunTriggerException
 
-from include.contract import Source, Table
+from include.contract import Source, Stream, Table
 from include.operators import declared, notes
 from include.operators.endings import Interrupted
 
@@ -61,8 +61,9 @@ class UpkeepOperator(BaseOperator):
 
         told = upkeep.recover(url)
         sources = [declared.source(name) for name in self.sources]
-        wanted = [(source.name, *found) for source in sources if (found := _unattended(url, source))]
-        tables: list[Table] = [table for source in sources for stream in source.streams for table in stream.tables]
+        streams = [stream for source in sources for stream in source.streams]
+        wanted = _unattended(url, streams)
+        tables: list[Table] = [table for stream in streams for table in stream.tables]
         fed = [table for _, table in releases.fed_by(tables)]
         since = upkeep.publication_behind(url, fed, publisher.LEASE, PUBLISH_GRACE)
         if since is not None:
@@ -77,15 +78,19 @@ class UpkeepOperator(BaseOperator):
         return told, orders
 
 
-def _unattended(url: str, source: Source) -> tuple[str, dict[str, Any]] | None:
-    """Return why a source needs a run, and for which streams; None where it needs none."""
+def _unattended(url: str, streams: Sequence[Stream]) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return the DAGs that need a run, why, and for which of their streams."""
     from include.engine import windows
 
-    found = {stream.name: windows.unattended(url, stream, WINDOW_GRACE) for stream in source.streams}
-    wanted = {name: each for name, each in found.items() if each is not None}
-    if not wanted:
-        return None
-    return "; ".join(f"{name}: {each.why}" for name, each in wanted.items()), {"streams": list(wanted)}
+    found: dict[str, dict[str, str]] = {}
+    for stream in streams:
+        unattended = windows.unattended(url, stream, WINDOW_GRACE)
+        if unattended is not None:
+            found.setdefault(stream.job_name, {})[stream.name] = unattended.why
+    return [
+        (dag_id, "; ".join(f"{name}: {why}" for name, why in each.items()), {"streams": list(each)})
+        for dag_id, each in found.items()
+    ]
 
 
 def _quarter(context: Mapping[str, Any]) -> str:

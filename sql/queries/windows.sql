@@ -26,6 +26,6 @@ select * from collect.cycles where stream = %(stream)s and mode = 'poll' and slo
 -- Cycles by their numbers.
 select * from collect.cycles where cycle_id = any(%(cycles)s);
 
--- name: frozen
--- Why nothing of a stream may be claimed; null where it may.
-select collect.frozen(%(stream)s) as why;
+-- name: held
+-- Why nothing of a stream may be claimed, and why no windows are opened at all; null where they are.
+select collect.frozen(%(stream)s) as frozen, collect.dispatch_is_off() as off;

@@ -20,11 +20,17 @@ def stream(name, **schedule):
     return replace(first, name=name, schedule=replace(first.schedule, **schedule))
 
 
+@pytest.fixture(autouse=True)
+def known():
+    """Sources that a test declares are gone after it."""
+    yield
+    declared._SOURCES.clear()
+
+
 @pytest.fixture
 def two():
     """A source with two streams, whose lanes and polls must not be mixed up."""
-    yield source_dag(replace(FINRA, name="two", streams=(stream("two.first"), stream("two.second"))))
-    declared._SOURCES.pop("two")
+    return source_dag(replace(FINRA, name="two", streams=(stream("two.first"), stream("two.second"))))
 
 
 def test_check_comes_first_and_summary_last(two):
@@ -66,8 +72,10 @@ def test_windows_do_not_depend_on_runs(two):
 
 
 def test_a_job_with_another_cadence_has_its_own_dag():
-    weekly = stream("finra.weekly", cron="0 12 * * 0", timezone="Asia/Seoul")
-    dag = source_dag(FINRA, job="weekly", streams=[weekly], priority=Priority.BULK)
+    weekly = replace(stream("finra.weekly", cron="0 12 * * 0", timezone="Asia/Seoul"), job="weekly")
+    both = replace(FINRA, streams=(*FINRA.streams, weekly))
+    dag = source_dag(both, job="weekly", priority=Priority.BULK)
+    assert "weekly" not in source_dag(both).task_ids
     assert dag.dag_id == "finra_weekly"
     assert dag.tags == {"source:finra", "kind:collect"}
     assert dag.task_ids == ["check_request", "summary", "weekly", "weekly_lanes"]
@@ -78,10 +86,16 @@ def test_a_job_with_another_cadence_has_its_own_dag():
     ("cron", "may"), [("35 18 * * 1-5", True), ("*/15 6-21 * * 1-5", False), ("0 3,15 * * *", False)]
 )
 def test_a_dag_with_several_windows_a_day_refuses_airflows_backfill_form(cron, may):
-    dag = source_dag(FINRA, job="often", streams=[stream("finra.often", cron=cron)])
+    dag = source_dag(replace(FINRA, streams=(stream("finra.often", cron=cron),)))
     allowed = {str(each.value) for each in dag.allowed_run_types or ()}
     assert (not allowed or "backfill" in allowed) is may
     assert not allowed or {"scheduled", "manual"} <= allowed
+
+
+def test_streams_of_one_job_with_two_schedules_are_refused():
+    mixed = replace(FINRA, streams=(stream("finra.one"), stream("finra.two", cron="0 8 * * *")))
+    with pytest.raises(ValueError, match="have 2 schedules, not one"):
+        source_dag(mixed)
 
 
 def test_the_parameters_are_those_that_the_check_reads():

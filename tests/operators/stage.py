@@ -66,6 +66,7 @@ class ScriptedEngine:
     newest: list[dict[str, Any]] = field(default_factory=list)
     own: dict[str, Any] | None = None
     frozen: str | None = None
+    off: str | None = None
     progress: Progress = field(default_factory=progress)
     next_eligible: datetime | None = None
     holders: dict[str, datetime] = field(default_factory=dict)
@@ -96,7 +97,7 @@ class ScriptedEngine:
         newest = None
         if self.newest:
             newest = self.newest.pop(0) if len(self.newest) > 1 else self.newest[0]
-        return Standing(NOW, newest, self.own if slot else None, self.frozen)
+        return Standing(NOW, newest, self.own if slot else None, self.frozen, self.off)
 
 
 def worker() -> Worker:

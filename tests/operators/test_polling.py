@@ -137,6 +137,15 @@ def test_a_frozen_stream_is_skipped_with_the_reason(engine):
     assert "maintenance" in ended.words
 
 
+@pytest.mark.parametrize("held", ["frozen", "off"])
+def test_a_window_that_is_not_opened_while_frozen_or_off_is_said_to_be_so(engine, held):
+    engine.newest = [row("SUCCESS", window_start=NOW - timedelta(days=1))]
+    setattr(engine, held, "is so since yesterday by me: maintenance")
+    ended = tick(engine)
+    assert ended.how == "skipped"
+    assert ended.words.startswith("FROZEN – the window of 2026-09-16 07:35 KST is not opened: is so since yesterday")
+
+
 def test_a_window_that_waits_is_waited_for(engine):
     engine.newest = [row("PENDING", next_eligible_at=NOW + timedelta(minutes=20))]
     ended = tick(engine)
