@@ -247,11 +247,13 @@ def _controls(options: argparse.Namespace) -> int:
         rows = controls.listed(url)
         print("\n".join(controls.describe(row) for row in rows) or "NOTHING – nothing is frozen or set")
         return 0
-    named = [(scope, getattr(options, scope)) for scope in ("source", "stream", "job") if getattr(options, scope)]
+    scopes: tuple[controls.Scope, ...] = ("source", "stream", "job")
+    named = [(scope, str(getattr(options, scope))) for scope in scopes if getattr(options, scope)]
     if len(named) + options.all + options.dispatch != 1:
         print("REFUSED – say one thing: --all, --source, --stream, --job or --dispatch", file=sys.stderr)
         return 2
-    scope, name = named[0] if named else ("dispatch" if options.dispatch else "all", "")
+    others: tuple[controls.Scope, str] = ("dispatch" if options.dispatch else "all", "")
+    scope, name = named[0] if named else others
     print(controls.apply(url, controls.Change(options.action, scope, name, options.who, options.why)).words)
     return 0
 

@@ -645,16 +645,17 @@ create or replace function collect.open_window(p_stream text, p_slot text, p_run
 returns bigint language plpgsql volatile set search_path = collect, pg_temp as $$
 declare t timestamptz; v_id bigint; v_old record; v_own bigint; v_stale bigint[];
 begin
-    -- Rows of cycles are locked first, the gate comes after them, and only then is anything written.
+    -- Rows of cycles are locked first, the gate comes after them, and only then is anything written. Its own row is
+    -- waited for, so that a second caller finds the window that the first one opened; the others are not.
+    select c.cycle_id into v_own from collect.cycles c
+     where c.stream = p_stream and c.cycle_status = 'NOT_STARTED' and c.window_start = p_start and c.slot = p_slot
+       for update;
     select c.cycle_id, c.mode, c.slot, c.session_date into v_old from collect.cycles c
      where c.stream = p_stream and c.mode = 'poll' and c.run_id is null and c.cycle_status = 'PENDING'
        and c.window_start < p_start for update skip locked;
     v_stale := array(select c.cycle_id from collect.cycles c
                       where c.stream = p_stream and c.cycle_status = 'NOT_STARTED' and c.window_start < p_start
                       order by c.window_start for update skip locked);
-    select c.cycle_id into v_own from collect.cycles c
-     where c.stream = p_stream and c.cycle_status = 'NOT_STARTED' and c.window_start = p_start and c.slot = p_slot
-       for update skip locked;
     t := (select g.at from collect.pass_gate('open ' || p_stream) g);
     if collect.frozen(p_stream) is not null or collect.dispatch_is_off() is not null
        or not exists (select 1 from collect.streams s where s.stream = p_stream and s.active)
