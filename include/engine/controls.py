@@ -117,7 +117,8 @@ def defaults(path: Path = DEFAULTS) -> list[dict[str, str]]:
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except (OSError, ValueError, yaml.YAMLError) as error:
-        raise SettingError(f"{path.name} cannot be read: {error}. Mend the file; nothing was changed.") from None
+        why = " ".join(str(error).split())
+        raise SettingError(f"{path.name} cannot be read: {why}. Mend the file; nothing was changed.") from None
     if not isinstance(data, dict) or not set(data) <= set(_SECTIONS):
         raise SettingError(f"{path.name} has sections {', '.join(_SECTIONS)} and nothing else. Nothing was changed.")
     found = []
