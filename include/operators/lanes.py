@@ -105,8 +105,17 @@ def _settled(state: Progress, data: dict[str, object], *, tells: bool) -> Ended:
         words = f"FAILED – {state.words}. First: {state.first_failure}. {again(state.run_id)}"
         return Ended("red", words, data)
     word = "BUDGET" if state.out_of_budget else "PARTIAL" if state.partial else "DONE"
-    words = f"{word} – {state.words}; {state.rows_read:,} rows read, {changed:,} new, changed or withdrawn."
+    words = f"{word} – {state.words}; {rows(state)}."
     return Ended("green", words, data, changed=changed if tells else 0)
+
+
+def rows(state: Progress) -> str:
+    """Say what became of the rows, and how many chunks are not whole."""
+    changed = state.rows_new + state.rows_changed + state.rows_withdrawn
+    text = f"{state.rows_read:,} rows read, {changed:,} new, changed or withdrawn"
+    if state.partial:
+        text += f"; {state.partial:,} of the chunks with rows or files in quarantine, or keys that failed"
+    return text
 
 
 def again(run_id: str) -> str:

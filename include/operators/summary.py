@@ -105,12 +105,11 @@ def _state(
 def job(url: str, run_id: str, streams: Sequence[str], airflow_run: str) -> Ended:
     """Write what a job run came to, and return it; `airflow_run` tells its own lanes, all over now, from others."""
     from include.engine import jobs, upkeep
-    from include.operators.lanes import again
+    from include.operators.lanes import again, rows
 
     outcome, state = jobs.conclude(url, run_id)
-    changed = state.rows_new + state.rows_changed + state.rows_withdrawn
     data = {"run_id": run_id, "outcome": str(outcome) if outcome else None, "total": state.total, "done": state.done}
-    place = f"run {run_id}: {state.words}; {state.rows_read:,} rows read, {changed:,} new, changed or withdrawn"
+    place = f"run {run_id}: {state.words}; {rows(state)}"
     if not state.total:
         return Ended("green", f"NOTHING TO DO – run {run_id}: the range holds no day that could have data.", data)
     holders = [owner for name in streams for owner in upkeep.holders(url, run_id, name)] if state.running else []
