@@ -63,4 +63,4 @@ to_char({row}.{column}, 'YYYY-MM')
 
 -- name: partition_all
 -- Tables without a session date are one part.
-'all'
+'all'::text
