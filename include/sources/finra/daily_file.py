@@ -32,8 +32,9 @@ _EXEMPT_SINCE = date(2011, 2, 28)
 # from this date on a trailer must be there and must match.
 TRAILER_IS_ROW_COUNT_SINCE = date(2020, 1, 1)
 
-_VOLUME = re.compile(r"\d{1,14}(\.\d{0,6})?|\.\d{1,6}")
-_DATE = re.compile(r"(\d{4})(\d{2})(\d{2})")
+_VOLUME = re.compile(r"[0-9]{1,14}(\.[0-9]{0,6})?|\.[0-9]{1,6}")
+_DATE = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})")
+_COUNT = re.compile(r"\s*([0-9]{1,9})\s*")
 
 
 def classify(answer: Answer) -> AnswerClass:
@@ -87,7 +88,10 @@ def parse(unit: Unit) -> Parsed:
     if not lines:
         raise ParseError("the file is empty: not even a header")
     order, unknown = _header(lines[0], unit.session_date)
-    trailer = int(lines.pop().strip()) if lines[-1].strip().isdigit() else None
+    count = _COUNT.fullmatch(lines[-1])
+    trailer = int(count[1]) if count else None
+    if count:
+        lines.pop()
     _check_trailer(trailer, len(lines) - 1, unit.session_date)
 
     rows, rejected = [], []
