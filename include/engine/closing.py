@@ -7,13 +7,13 @@ transaction of the last apply. Never: no request, and no state without its reaso
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal
 
 from include.contract import AnswerClass, CycleStatus, Mode, Outcome, PendingReason
-from include.engine import alerts, delta, health, pending, plan, windows
+from include.engine import alerts, delta, fetches, health, pending, plan, windows
 from include.engine.apply import Finish, Settlement
 from include.engine.db import Connection, query
 from include.engine.merge import Counts
@@ -74,7 +74,7 @@ def close(part: Slice, ending: Ending, apply: Callable[[Finish], tuple[Counts, C
             {
                 "details": part.details,
                 "list_pages": part.list_pages,
-                "detail_failures": len(_failed_keys(part)),
+                "detail_failures": sum(part.answers.get(key) is AnswerClass.ERROR for key in part.errors),
                 "next_eligible_at": decision.next_eligible_at,
                 "outcome": decision.outcome,
                 **decision.facts,
@@ -152,7 +152,29 @@ def _decide(connection: Connection, part: Slice, ending: Ending) -> Decision:
     missing = _required(part, AnswerClass.NOT_YET)
     if missing and part.cycle.mode is Mode.POLL and part.cycle.run_id is None:
         return _wait(part, now, _next_try(part, now), "not published yet", ", ".join(missing))
+    if (unreadable := _all_unreadable(connection, part)) is not None:
+        return _failed(part, "terminal", "no answer could be read", unreadable, Outcome.FAILED_TERMINAL)
     return _succeeded(connection, part, place)
+
+
+def _all_unreadable(connection: Connection, part: Slice) -> str | None:
+    """Return why, where every required answer of the cycle's own session had data and none could be read.
+
+    One cut file is a fault of that file; all of them mean that the upstream changed its form.
+    """
+    answered = [
+        request
+        for request in part.plan.requests
+        if request.required
+        and part.answers.get(request.key) is AnswerClass.DATA
+        and request.session_date == part.cycle.session_date
+        and not plan.is_recheck(part.plan, request.key)
+    ]
+    refused = _refused_units(connection, part)
+    if len(answered) < 2 or any(request.unit not in refused for request in answered):
+        return None
+    first = answered[0].unit
+    return f"all {len(answered)} answers are in quarantine, first {first}: {refused[first]}"
 
 
 def _required(part: Slice, answer_class: AnswerClass) -> list[str]:
@@ -174,10 +196,6 @@ def _required(part: Slice, answer_class: AnswerClass) -> list[str]:
             )
         )
     ]
-
-
-def _failed_keys(part: Slice) -> list[str]:
-    return [key for key, answer_class in part.answers.items() if answer_class is AnswerClass.ERROR]
 
 
 def _next_try(part: Slice, now: datetime) -> datetime:
@@ -217,7 +235,7 @@ def _failed(part: Slice, kind: str, reason: str, cause: str, outcome: Outcome) -
     remedy = {
         "retriable": "A later window asks for it; to do it at once, run mode=backfill for the session.",
         "refused": "Nothing asks again by itself: mend the cause, then run mode=backfill for the session.",
-        "terminal": "Mend the cause (space, access), then run mode=backfill for the session.",
+        "terminal": "Mend the cause (space, access; for the parser a replay will do), then run mode=backfill.",
     }[kind]
     words = f"FAILED – {place}: {reason} ({cause[:300]}). What was stored is kept. {remedy}"
     severity: alerts.Severity = "error" if kind == "retriable" else "critical"
@@ -299,7 +317,11 @@ def _write_pending(connection: Connection, part: Slice, decision: Decision) -> N
         key, answer_class = request.key, part.answers.get(request.key)
         if answer_class is None:
             if over and decision.status is CycleStatus.FAILED and part.cycle.run_id is None:
-                again.append(pending.Again(key, PendingReason.DISCOVERED, request.session_date, "not asked for"))
+                again.append(
+                    pending.Again(
+                        key, PendingReason.DISCOVERED, request.session_date, "not asked for", only_if_absent=True
+                    )
+                )
             continue
         is_explained = over and answer_class is AnswerClass.NOT_YET and not request.required
         if is_explained or answer_class in (AnswerClass.DATA, AnswerClass.EMPTY, AnswerClass.UNCHANGED):
@@ -312,14 +334,34 @@ def _write_pending(connection: Connection, part: Slice, decision: Decision) -> N
                 done.append(key)
         elif answer_class is AnswerClass.ABSENT:
             done.append(key)
+        elif not request.expected:
+            # A day that the calendar calls closed: the chunk tries again, and no window ever asks for it.
+            done.append(key)
         elif over and answer_class is AnswerClass.NOT_YET:
             again.append(pending.Again(key, PendingReason.NOT_PUBLISHED, request.session_date, "not published"))
         elif over:
             again.append(pending.Again(key, PendingReason.FAILED, request.session_date, part.errors.get(key)))
+    if over and part.cycle.window_start is not None:
+        again += _missing_rechecks(connection, part, {*done, *(entry.key for entry in again)})
+    pending.lock(connection, part.stream.name, [*done, *(entry.key for entry in again)])
     pending.done(connection, part.stream.name, done, keep_rechecks=part.cycle.window_start is None)
     pending.again(connection, part.stream.name, part.cycle.cycle_id, again)
     if decision.status is CycleStatus.SUCCESS:
         _propose_exceptions(connection, part)
+
+
+def _missing_rechecks(connection: Connection, part: Slice, known: set[str]) -> list[pending.Again]:
+    """Return rechecks of recent sessions that are held although no request of this window fetched them.
+
+    A backfill may have been faster, or a repair may have applied what an earlier window had stored.
+    """
+    recheck, newest = part.stream.recheck, part.cycle.session_date
+    if recheck is None or newest is None:
+        return []
+    sessions = part.days.sessions(part.days.session_offset(newest, -recheck.sessions), newest)
+    held = fetches.held_keys(connection, part.stream.name, sessions)
+    found = [_recheck(connection, part, key, session) for key, session in held.items() if key not in known]
+    return [replace(entry, only_if_absent=True) for entry in found if entry is not None]
 
 
 def _recheck(connection: Connection, part: Slice, key: str, session: date | None) -> pending.Again | None:

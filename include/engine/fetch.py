@@ -67,7 +67,7 @@ def ask(asker: Asker, request: Request, page: int = 0, head_fetch: int | None = 
         hosts.Stopped: the worker must stop; nothing more was sent.
         OSError: the raw store cannot be written.
     """
-    validators = fetches.validators(asker.connection, asker.stream.name, request.key)
+    validators = fetches.validators(asker.connection, asker.stream.name, request.key) if page == 0 else {}
     for attempt in range(1, RETRIES + 2):
         sent_at = hosts.wait_for_turn(
             asker.connection,
@@ -76,8 +76,10 @@ def ask(asker: Asker, request: Request, page: int = 0, head_fetch: int | None = 
             may_go_on=asker.may_go_on,
             nap=asker.nap,
         )
-        received = send(asker.http, request, asker.credentials, validators, asker.raw)
-        fetched = _take_in(asker, request, page, head_fetch, sent_at, received, attempt)
+        received = send(asker.http, request, asker.credentials, validators, asker.raw, asker.may_go_on)
+        fetched = _take_in(
+            asker, request, page, head_fetch, sent_at, received, attempt, has_validators=bool(validators)
+        )
         if fetched.answer_class is not AnswerClass.ERROR or fetched.refusal or not _may_pass(received):
             return fetched
         wait = max(_retry_after(received, sent_at), FIRST_WAIT_SECONDS * 2 ** (attempt - 1))
@@ -102,6 +104,8 @@ def _take_in(
     sent_at: datetime,
     received: Received,
     attempt: int,
+    *,
+    has_validators: bool,
 ) -> Fetched:
     """Tell what came back, write its fetch row and, for a block page, stop the host group."""
     answer_class, error, refusal = AnswerClass.ERROR, received.error, None
@@ -117,6 +121,9 @@ def _take_in(
             refusal = error = str(no)
         except Exception as bug:
             error = f"the answer could not be understood: {type(bug).__name__}: {bug}"
+        if answer_class is AnswerClass.UNCHANGED and not has_validators:
+            answer_class = AnswerClass.ERROR
+            error = f"HTTP {received.status} although nothing was held to compare with"
         if answer_class is AnswerClass.ERROR and error is None:
             error = f"HTTP {received.status} instead of data"
     fetch_id = fetches.record(
@@ -127,7 +134,7 @@ def _take_in(
         request=request,
         page=page,
         head_fetch=head_fetch,
-        is_last=not more,
+        is_last=not more and answer_class in (AnswerClass.DATA, AnswerClass.EMPTY),
         sent_at=sent_at,
         received=received,
         answer_class=answer_class,

@@ -32,6 +32,7 @@ class Held:
     answers: tuple[Answer, ...]
     classes: tuple[AnswerClass, ...]
     hashes: tuple[bytes, ...]
+    size: int
 
 
 def record(
@@ -107,10 +108,10 @@ def answered_keys(connection: Connection, cycle_id: int) -> dict[str, AnswerClas
     return {row["request_key"]: AnswerClass(row["answer_class"]) for row in rows}
 
 
-def held_keys(connection: Connection, stream: str, sessions: Sequence[date]) -> set[str]:
-    """Return the keys of these sessions whose answers were applied."""
+def held_keys(connection: Connection, stream: str, sessions: Sequence[date]) -> dict[str, date]:
+    """Return the keys of these sessions whose answers were applied, with their session."""
     rows = connection.execute(query("fetches.held"), {"stream": stream, "sessions": list(sessions)}).fetchall()
-    return {row["request_key"] for row in rows}
+    return {row["request_key"]: row["session_date"] for row in rows}
 
 
 def not_applied(connection: Connection, stream: str, cycle_id: int, run_id: str | None) -> list[int]:
@@ -165,6 +166,7 @@ def load(connection: Connection, raw: RawStore, head: int, request: Request | No
         answers=tuple(_answer(row, raw, request) for row in rows),
         classes=tuple(AnswerClass(row["answer_class"]) for row in rows),
         hashes=tuple(bytes(row["sha256"]) for row in rows),
+        size=sum(row["size"] or 0 for row in rows),
     )
 
 

@@ -8,7 +8,7 @@ Never: no retry here (see `fetch`), no database, and no secret in an error.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -50,6 +50,10 @@ class Received:
     error: str | None = None
 
 
+class ReceivingStopped(Exception):
+    """The worker must stop, or may no longer trust its lease, in the middle of an answer; what came is dropped."""
+
+
 class BodyTooLarge(Exception):
     """An answer is larger than anything an upstream of ours sends."""
 
@@ -71,7 +75,8 @@ def address(request: Request, credentials: Credentials) -> str:
     (a proxy's) is kept.
     """
     parts = urlsplit(request.url)
-    path = parts.path or "/"
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+
     if credentials.sandbox_url:
         return f"{credentials.sandbox_url}/{parts.netloc}{path}"
     base = credentials.base_url.rstrip("/")
@@ -86,6 +91,7 @@ def send(
     credentials: Credentials,
     validators: Mapping[str, str],
     raw: RawStore,
+    may_go_on: Callable[[], bool] = lambda: True,
 ) -> Received:
     """Send one request and store its answer.
 
@@ -109,17 +115,19 @@ def send(
             }
             if response.status_code == httpx.codes.NOT_MODIFIED:
                 return Received(response.status_code, kept)
-            stored = raw.put(_bounded(response.iter_bytes()), credentials.secrets)
+            stored = raw.put(_bounded(response.iter_bytes(), may_go_on), credentials.secrets)
             return Received(response.status_code, kept, stored)
     except httpx.HTTPError as error:
         return Received(None, error=f"{type(error).__name__}: {_without(str(error), credentials)}"[:1000])
-    except BodyTooLarge as error:
+    except (BodyTooLarge, ReceivingStopped) as error:
         return Received(None, error=str(error))
 
 
-def _bounded(chunks: Iterator[bytes]) -> Iterator[bytes]:
+def _bounded(chunks: Iterator[bytes], may_go_on: Callable[[], bool]) -> Iterator[bytes]:
     size = 0
     for chunk in chunks:
+        if not may_go_on():
+            raise ReceivingStopped("stopped while the answer was being received")
         size += len(chunk)
         if size > LARGEST_BODY:
             raise BodyTooLarge(f"The answer is larger than {LARGEST_BODY >> 30} GiB; it was not kept.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -21,6 +22,7 @@ from include.engine import versioned, windows
 from include.engine.db import Connection, Row, connect, query
 
 BATCH = 5_000
+RUN_ID = re.compile(r"[A-Za-z0-9_.~:+-]{1,200}")
 
 
 class JobRefused(Exception):
@@ -136,6 +138,10 @@ def check(request: JobRequest, today: date) -> None:
         raise JobRefused("mode=poll takes no dates: it asks for what is due now. Use mode=backfill for a range.")
     if request.start and request.start > today:
         raise JobRefused(f"start_date {request.start} is in the future; the newest session can be {today}.")
+    if request.end and request.end > today and mode is Mode.BACKFILL:
+        raise JobRefused(f"end_date {request.end} is in the future; the newest session can be {today}.")
+    if request.run_id and not RUN_ID.fullmatch(request.run_id):
+        raise JobRefused(f"run_id {request.run_id!r} may hold letters, digits and _ . ~ : + - only, at most 200.")
     if mode is Mode.REPLAY and not request.reason:
         raise JobRefused("mode=replay needs a reason: it is recorded with the run.")
     for stream in request.streams:
@@ -162,10 +168,13 @@ def start(url: str, request: JobRequest) -> str:
         assert row is not None
         if created is None:
             _refuse_another(row, request)
-            return _reopen(connection, request, row)
         if request.mode is Mode.REPLAY and request.replay_into == "versioned":
+            # Made on joining too: who wrote the run down may have died before making them.
             copies = [name for stream in request.streams for name in versioned.create(url, stream, request.name)]
-            return f"STARTED – run {request.name}, into {', '.join(copies)}"
+            if created is not None:
+                return f"STARTED – run {request.name}, into {', '.join(copies)}"
+        if created is None:
+            return _reopen(connection, request, row)
         return f"STARTED – run {request.name}"
     finally:
         connection.close()
@@ -188,12 +197,14 @@ def _values(request: JobRequest) -> dict[str, Any]:
 
 
 def _refuse_another(row: Row, request: JobRequest) -> None:
-    asked = (str(request.mode), [s.name for s in request.streams], request.start, request.end, list(request.keys))
-    there = (row["mode"], row["streams"], row["range_start"], row["range_end"], row["keys"])
+    into = request.replay_into if request.mode is Mode.REPLAY else None
+    asked = (str(request.mode), [s.name for s in request.streams], request.start, request.end, list(request.keys), into)
+    there = (row["mode"], row["streams"], row["range_start"], row["range_end"], row["keys"], row["replay_into"])
     if asked != there:
+        beside = f", into {there[5]}" if there[5] else ""
         raise JobRefused(
             f"run_id {request.name} belongs to another request ({there[0]} of {', '.join(there[1])} "
-            f"{there[2]} to {there[3]}, keys {there[4] or 'all'}). Choose another run_id, or leave it empty."
+            f"{there[2]} to {there[3]}, keys {there[4] or 'all'}{beside}). Choose another run_id, or leave it empty."
         )
 
 

@@ -52,7 +52,12 @@ def migrate(url: str) -> list[str]:
     config.set_main_option("version_locations", str(MIGRATIONS / "versions").replace("%", "%%"))
     scripts = ScriptDirectory.from_config(config)
     known = [script.revision for script in reversed(list(scripts.walk_revisions()))]
-    engine = create_engine(sqlalchemy_url(url), isolation_level="READ COMMITTED")
+    engine = create_engine(
+        sqlalchemy_url(url),
+        isolation_level="READ COMMITTED",
+        # Another starter may be migrating: waiting for it is fine, for minutes, but not for ever.
+        connect_args={"connect_timeout": 5, "options": "-c lock_timeout=300000 -c statement_timeout=600000"},
+    )
     try:
         with engine.begin() as connection:
             connection.execute(text(query("migrations.lock")))

@@ -26,19 +26,28 @@ class Due:
 
 @dataclass(frozen=True)
 class Again:
-    """A key to be asked for again; `at` fixes the instant, otherwise the gap grows with the tries."""
+    """A key to be asked for again; `at` fixes the instant, otherwise the gap grows with the tries.
+
+    `only_if_absent`: a key that is there already keeps its why, its tries and its time.
+    """
 
     key: str
     why: PendingReason
     session_date: date | None
     error: str | None = None
     at: datetime | None = None
+    only_if_absent: bool = False
 
 
 def due(connection: Connection, stream: str, limit: int = 5_000) -> list[Due]:
     """Return the keys whose time has come, what was discovered or failed first, the newest session first."""
     rows = connection.execute(query("pending.due"), {"stream": stream, "limit": limit}).fetchall()
     return [Due(row["key"], PendingReason(row["why"]), row["attempts"]) for row in rows]
+
+
+def lock(connection: Connection, stream: str, keys: Sequence[str]) -> None:
+    """Lock the rows of some keys in name order, before any of them is changed."""
+    connection.execute(query("pending.lock"), {"stream": stream, "keys": list(keys)})
 
 
 def done(connection: Connection, stream: str, keys: Sequence[str], *, keep_rechecks: bool = False) -> None:
@@ -62,6 +71,7 @@ def again(connection: Connection, stream: str, cycle_id: int, entries: Sequence[
                 "error": (entry.error or "")[:1000] or None,
                 "at": entry.at,
                 "cycle": cycle_id,
+                "only_if_absent": entry.only_if_absent,
             },
         ).fetchone()
         if row is not None and row["given_up"]:

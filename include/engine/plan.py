@@ -57,7 +57,7 @@ def _window(connection: Connection, stream: Stream, cycle: Cycle, days: Calendar
     since = checkpoint + timedelta(days=1) if checkpoint else _first_session(connection, stream, newest)
     sessions = days.sessions(max(since, stream.first_session), newest)
     due = {entry.key: entry for entry in pending.due(connection, stream.name)}
-    held = fetches.held_keys(connection, stream.name, sessions) if sessions else set()
+    held = fetches.held_keys(connection, stream.name, sessions) if sessions else {}
     ask = Ask(Mode.POLL, tuple(reversed(sessions)), pending=tuple(due), cursor=cycle.cursor)
     requests = tuple(request for request in stream.plan(ask) if request.key in due or request.key not in held)
     return Plan(requests, tuple(sessions), due, checkpoint)

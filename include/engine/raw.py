@@ -144,7 +144,7 @@ class RawStore:
         final = Path(str(target))
         final.parent.mkdir(parents=True, exist_ok=True)
         os.replace(temporary, final)
-        for folder in (final.parent, final.parent.parent):
+        for folder in (final.parent, final.parent.parent, final.parent.parent.parent):
             descriptor = os.open(folder, os.O_RDONLY)
             try:
                 os.fsync(descriptor)

@@ -91,7 +91,7 @@ class Names:
             "c_same_key": _same(table.key, "t", "c"),
             "h_same_key": _same(table.key, "h", "c"),
             "k_same_key": _same(table.key, "k", "s"),
-            **{f"{row}_columns": _list(table.column_names, row) for row in "tsgcv"},
+            **{f"{row}_columns": _list(table.column_names, row) for row in "tsgcvh"},
             **{f"{row}_values": _list(values or table.key[-1:], row) for row in "tsgch"},
             **{f"{row}_key": _list(table.key, row) for row in "skgv"},
             **{f"{row}_partition": self._partition(row) for row in "gtc"},

@@ -96,14 +96,15 @@ def days_of(connection: Connection, stream: Stream) -> Calendar:
 def decide(
     url: str, calendar_name: str, day: date, state: Literal["open", "closed", "rejected"], who: str, why: str
 ) -> None:
-    """Write an operator's word on a day; nothing of a day that is closed after all stays to be fetched."""
+    """Write an operator's word on a day.
+
+    Keys of a day that is closed after all stay in the table and are not asked for: the word may be taken back.
+    """
     with transaction(url, application="daybook calendar") as connection:
         connection.execute(
             query("calendar.decide"),
             {"calendar": calendar_name, "day": day, "state": state, "reason": why, "who": who},
         )
-        if state == "closed":
-            connection.execute(query("pending.explained"), {"calendar": calendar_name, "day": day})
 
 
 def open_due(url: str, stream: Stream) -> Found | None:

@@ -27,6 +27,10 @@ def watch(url: str, stop: threading.Event, *, has_slack: bool, every: float = RO
             said = one_round(url, owner, has_slack=has_slack)
         except psycopg.OperationalError as error:
             said = f"the database cannot be reached ({type(error).__name__}); trying again every {every:.0f} s"
+        except Exception as error:
+            # Whatever it is, the one process that tells of others' deaths must not die of it.
+            said = f"a round failed ({type(error).__name__}); trying again every {every:.0f} s"
+            log.debug("the failed round", exc_info=error)
         if said != trouble:
             log.warning("%s", said or "all is well again")
         trouble = said

@@ -14,9 +14,11 @@ values (%(stream)s, %(cycle)s, %(attempt)s, %(key)s, %(unit)s, %(page)s, %(head)
 returning fetch_id;
 
 -- name: validators
--- The validators of the last answer with content to a request; not of one that could not be read, which is asked for whole.
+-- The validators of the last answer with content to a request of one page; not of one that could not be read, which is
+-- asked for whole, and not of the first of several pages, as only the whole unit says whether anything is new.
 select etag, last_modified from collect.fetches
  where stream = %(stream)s and request_key = %(key)s and answer_class in ('data', 'empty') and applied_at is not null
+   and head_fetch is null and is_last
  order by fetch_id desc limit 1;
 
 -- name: answered
@@ -26,7 +28,8 @@ select distinct on (f.request_key) f.request_key, f.answer_class
   from collect.fetches f join collect.cycles c on c.cycle_id = f.cycle_id
  where f.cycle_id = %(cycle)s and f.head_fetch is null and f.sent_at >= c.started_at
    and case when f.answer_class in ('data', 'empty')
-            then f.is_last or exists (select 1 from collect.fetches l where l.cycle_id = f.cycle_id and l.head_fetch = f.fetch_id and l.is_last)
+            then f.is_last or exists (select 1 from collect.fetches l where l.cycle_id = f.cycle_id and l.head_fetch = f.fetch_id and l.is_last
+                                         and l.answer_class in ('data', 'empty'))
             when f.answer_class = 'error'
             then f.tries >= %(most_tries)s or (f.http_status is not null and f.http_status <> 429 and f.http_status < 500)
             else true end
@@ -34,9 +37,10 @@ select distinct on (f.request_key) f.request_key, f.answer_class
 
 -- name: held
 -- Keys of some sessions whose answers were applied.
-select distinct request_key from collect.fetches
- where stream = %(stream)s and session_date = any(%(sessions)s) and applied_at is not null
-   and answer_class in ('data', 'empty');
+select distinct request_key, session_date from collect.fetches
+ where stream = %(stream)s and session_date = any(%(sessions)s) and applied_at is not null and head_fetch is null
+   and answer_class in ('data', 'empty')
+ order by request_key;
 
 -- name: not_applied
 -- Askings that a crash left between storing and applying: of ended or reopened cycles, oldest first.
@@ -70,7 +74,7 @@ select distinct unit from collect.fetches
 
 -- name: asking
 -- All pages of one asking, in order.
-select fetch_id, unit, page, session_date, request_key, sent_at, http_status, headers, sha256, answer_class from collect.fetches
+select fetch_id, unit, page, session_date, request_key, sent_at, http_status, headers, sha256, size, answer_class from collect.fetches
  where (fetch_id = %(head)s or head_fetch = %(head)s) and answer_class in ('data', 'empty')
  order by page, fetch_id;
 

@@ -7,15 +7,16 @@ select p.key, p.why, p.attempts from collect.pending p
  order by why = 'recheck', session_date desc nulls last, key
  limit %(limit)s;
 
+-- name: lock
+-- The rows that a transaction is going to change, in the order in which everybody locks them.
+select 1 from collect.pending where stream = %(stream)s and key = any(%(keys)s) order by key for update;
+
 -- name: done
 -- Keys whose answer is held or explained.
 delete from collect.pending
  where stream = %(stream)s and key = any(%(keys)s) and not (%(keep_rechecks)s and why = 'recheck');
 
--- name: explained
--- Nothing of a day that is closed after all is still to be fetched.
-delete from collect.pending p using collect.streams s
- where s.stream = p.stream and s.calendar = %(calendar)s and p.session_date = %(day)s;
+
 
 -- name: again
 -- A key to be asked for again, or given up once its patience is over.
@@ -33,4 +34,5 @@ on conflict (stream, key) do update
                           else coalesce(%(at)s::timestamptz, collect.clock()
                                + collect.pending_gap(excluded.why, case when p.why = excluded.why then p.attempts + 1 else 1 end)) end,
        last_error = excluded.last_error, cycle_id = excluded.cycle_id, updated_at = excluded.updated_at
+ where not %(only_if_absent)s
 returning attempts, created_at, given_up_at is not null as given_up;

@@ -53,7 +53,8 @@ with broken as (
      where ({condition})
        and not exists (select 1 from collect.quarantine a
                         where a.stream = %(stream)s and a.unit = s.unit and a.fetch_id = s.fetch_id
-                          and a.position = 'row ' || s.position and a.rule = %(rule)s and a.state = 'accepted')
+                          and a.position = 'row ' || s.position and a.rule = %(rule)s and a.state = 'accepted'
+                          and a.content = left((to_jsonb(s) - array['unit', 'fetch_id', 'sent_at', 'position', 'unit_session'])::text, 2000))
     returning s.*
 ),
      spoiled as (update {units} u set whole = false where u.fetch_id in (select b.fetch_id from broken b)),

@@ -39,23 +39,27 @@ def file_request(facility: str, day: date, *, is_session: bool = True) -> Reques
 
 
 def plan(ask: Ask) -> Iterator[Request]:
-    """Plan one request per facility and day: pending keys first, then the sessions, newest first.
+    """Plan one request per facility and day: the sessions, newest first, then the pending keys.
+
+    Old gaps come last, so that they never keep the newest session from its share of the day's budget.
+
 
     `keys` limits the plan to facilities. A day that the calendar calls closed is asked for the consolidated
     file (the facilities' before there was one), once, in a backfill.
     """
     wanted = [name for name in FACILITIES if not ask.keys or name in ask.keys]
     planned = set()
-    for key in ask.pending:
-        facility, _, text = key.partition("/")
-        if facility in wanted:
-            planned.add(key)
-            yield file_request(facility, date.fromisoformat(text))
     for day in ask.sessions:
         for facility in wanted:
             request = file_request(facility, day)
-            if day >= FACILITIES[facility] and request.key not in planned:
+            if day >= FACILITIES[facility]:
+                planned.add(request.key)
                 yield request
+    for key in ask.pending:
+        facility, _, text = key.partition("/")
+        if facility in wanted and key not in planned:
+            yield file_request(facility, date.fromisoformat(text))
+
     for day in ask.closed:
         facility = "CNMS" if day >= FACILITIES["CNMS"] else "FNSQ"
         if facility in wanted:
