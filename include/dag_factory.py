@@ -160,7 +160,7 @@ def _params(streams: Sequence[Stream]) -> dict[str, Param]:
         ),
         "streams": Param(
             [],
-            type="array",
+            type=["null", "array"],
             items={"type": "string", "enum": names},
             examples=names,
             title="Streams",
@@ -182,7 +182,7 @@ def _params(streams: Sequence[Stream]) -> dict[str, Param]:
         ),
         "keys": Param(
             [],
-            type="array",
+            type=["null", "array"],
             items={"type": "string", "minLength": 1, "maxLength": 100},
             title="Keys",
             description=f"Only these keys, one a line; all where empty. They are {streams[0].keys_are}.",

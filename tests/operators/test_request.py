@@ -28,6 +28,11 @@ def test_the_empty_request_is_a_poll_of_all_streams():
     assert asked.is_plain_poll
 
 
+def test_the_form_sends_null_for_what_was_left_empty():
+    empty = dict.fromkeys(("streams", "start_date", "end_date", "keys", "run_id", "reason"))
+    assert form(**empty) == form()
+
+
 def test_a_backfill_is_read_with_every_value_of_its_type():
     asked = form(mode="backfill", start_date="2026-09-01", end_date="2026-09-04", keys=["CNMS", "CNMS"], force=True)
     assert (asked.start, asked.end) == (date(2026, 9, 1), date(2026, 9, 4))
