@@ -18,7 +18,9 @@ from datetime import date
 from functools import partial
 from typing import Literal
 
-from include import registry, settings
+import psycopg
+
+from include import calendars, registry, settings
 from include.contract import CycleStatus, Mode, Source, Stream
 from include.engine import controls, credentials, cycle, jobs, quarantine, replay, snapshot, windows
 from include.engine.db import query, transaction
@@ -31,6 +33,10 @@ from include.engine.verdict import Verdict, kst
 LONGEST_WAIT = 30.0
 
 
+class CommandRefused(Exception):
+    """A verb was given too little to act on; the text says what is missing."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb and return the exit code."""
     options = _parser().parse_args(arguments)
@@ -41,9 +47,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         registry.UnknownName,
         jobs.JobRefused,
         quarantine.QuarantineRefused,
+        calendars.UnknownCalendar,
+        CommandRefused,
         controls.ControlRefused,
     ) as refusal:
         print(f"REFUSED – {refusal}", file=sys.stderr)
+        return 1
+    except psycopg.OperationalError as error:
+        first = str(error).partition("\n")[0]
+        print(f"FAILED – the warehouse does not answer: {first} Nothing was done.", file=sys.stderr)
         return 1
     except BrokenPipeError:
         return 0
@@ -233,6 +245,9 @@ def _calendar(options: argparse.Namespace) -> int:
             for row in connection.execute(query("calendar.list")).fetchall():
                 print(f"{row['calendar']}  {row['day']}  {row['state']:<9} {row['reason']}  {row['decided_by'] or ''}")
         return 0
+    calendars.calendar(options.calendar)
+    if options.day is None or not options.why:
+        raise CommandRefused("Name the day, and say --why: both are kept, and shown to whoever looks next.")
     states: dict[str, Literal["open", "closed", "rejected"]] = {"close": "closed", "open": "open", "reject": "rejected"}
     state = states[options.action]
     windows.decide(_url(), options.calendar, options.day, state, who=options.who, why=options.why)
