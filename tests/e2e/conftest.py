@@ -33,6 +33,7 @@ class RealStack:
     environment: dict[str, str]
     airflow: Airflow
     warehouse: str
+    metadata: str
     sandbox: str
 
     def run(self, *words: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
@@ -75,9 +76,9 @@ class RealStack:
             time.sleep(0.5)
         return seen
 
-    def rows(self, statement: str, *values: Any) -> list[dict[str, Any]]:
-        """Ask the warehouse."""
-        connection = connect(self.warehouse, autocommit=True)
+    def rows(self, statement: str, *values: Any, database: str | None = None) -> list[dict[str, Any]]:
+        """Ask the warehouse, or Airflow's own database."""
+        connection = connect(database or self.warehouse, autocommit=True)
         try:
             return connection.execute(statement.encode(), values).fetchall()
         finally:
@@ -109,7 +110,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealStack]:
         where = addresses(state, record)
         password = json.loads((state.directory / "passwords.json").read_text())["admin"]
         airflow = Airflow(where.api, "admin", password)
-        yield RealStack(state.directory, environment, airflow, where.warehouse, where.sandbox or "")
+        yield RealStack(state.directory, environment, airflow, where.warehouse, where.metadata, where.sandbox or "")
         airflow.close()
     finally:
         down = subprocess.run(

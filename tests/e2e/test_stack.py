@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 
 from tests.e2e.conftest import RealStack
 
@@ -132,23 +133,28 @@ def test_no_secret_is_in_a_log_a_table_or_a_raw_object(stack: RealStack) -> None
     for path in stack.directory.rglob("*"):
         if path.is_file() and path.name not in kept and "postgres" not in path.relative_to(stack.directory).parts:
             text = path.read_bytes()
+            if path.suffix == ".zst":
+                text = zstandard.ZstdDecompressor().decompressobj().decompress(text)
+
             found += [(str(path), marker) for marker in markers if marker.encode() in text]
     assert not found
-    assert not _in_database(stack, stack.warehouse, markers)
+    for database in (stack.warehouse, stack.metadata):
+        assert not _in_database(stack, database, markers)
 
 
 def _in_database(stack: RealStack, url: str, markers: list[str]) -> list[tuple[str, str]]:
     columns = stack.rows(
         "select table_schema, table_name, column_name from information_schema.columns"
         " where table_schema not in ('pg_catalog', 'information_schema')"
-        " and data_type in ('text', 'jsonb', 'json', 'character varying', 'ARRAY')"
+        " and data_type in ('text', 'jsonb', 'json', 'character varying', 'ARRAY')",
+        database=url,
     )
     found = []
     for column in columns:
         place = f'"{column["table_schema"]}"."{column["table_name"]}"'
         for marker in markers:
             statement = f'select 1 from {place} where position(%s in "{column["column_name"]}"::text) > 0 limit 1'
-            if stack.rows(statement, marker):
+            if stack.rows(statement, marker, database=url):
                 found.append((place, marker))
     return found
 
