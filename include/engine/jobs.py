@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import islice
 from typing import Any, Literal
+from zoneinfo import ZoneInfo
 
 from include.calendars import Calendar, last_instant, window_for
 from include.contract import Ask, Mode, Outcome, Stream
@@ -78,6 +79,7 @@ class Progress:
     rows_withdrawn: int
     rows_read: int
     first_failure: str | None
+    is_planned: bool = True
 
     @property
     def words(self) -> str:
@@ -96,9 +98,9 @@ class Progress:
         return text
 
 
-def latest_day(now: datetime) -> date:
-    """Return the last day that may be asked for: in some zone it is tomorrow already."""
-    return now.date() + timedelta(days=1)
+def latest_day(stream: Stream, now: datetime) -> date:
+    """Return the last day that may be asked for: today, in the upstream's own zone."""
+    return now.astimezone(ZoneInfo(stream.schedule.timezone)).date()
 
 
 def chunk_days(request: JobRequest, stream: Stream, days: Calendar, now: datetime) -> Iterator[date]:
@@ -116,14 +118,14 @@ def chunk_days(request: JobRequest, stream: Stream, days: Calendar, now: datetim
         return
     assert request.start is not None
     assert request.end is not None
-    day, first = min(request.end, latest_day(now)), max(request.start, stream.first_session)
+    day, first = min(request.end, latest_day(stream, now)), max(request.start, stream.first_session)
     while day >= first:
         if request.mode is Mode.REPLAY or day.weekday() < 5 or days.is_session(day):
             yield day
         day -= timedelta(days=1)
 
 
-def check(request: JobRequest, today: date) -> None:
+def check(request: JobRequest, now: datetime) -> None:
     """Refuse impossible combinations in words.
 
     Raises:
@@ -136,15 +138,16 @@ def check(request: JobRequest, today: date) -> None:
         raise JobRefused(f"end_date {request.end} is before start_date {request.start}; swap them.")
     if mode is Mode.POLL and (request.start or request.end):
         raise JobRefused("mode=poll takes no dates: it asks for what is due now. Use mode=backfill for a range.")
-    if request.start and request.start > today:
-        raise JobRefused(f"start_date {request.start} is in the future; the newest session can be {today}.")
-    if request.end and request.end > today and mode is Mode.BACKFILL:
-        raise JobRefused(f"end_date {request.end} is in the future; the newest session can be {today}.")
     if request.run_id and not RUN_ID.fullmatch(request.run_id):
         raise JobRefused(f"run_id {request.run_id!r} may hold letters, digits and _ . ~ : + - only, at most 200.")
     if mode is Mode.REPLAY and not request.reason:
         raise JobRefused("mode=replay needs a reason: it is recorded with the run.")
     for stream in request.streams:
+        today = latest_day(stream, now)
+        if request.start and request.start > today:
+            raise JobRefused(f"start_date {request.start} is in the future; the newest session can be {today}.")
+        if request.end and request.end > today and mode is Mode.BACKFILL:
+            raise JobRefused(f"end_date {request.end} is in the future; the newest session can be {today}.")
         if stream.snapshot_only and mode is Mode.BACKFILL:
             raise JobRefused(f"{stream.name} is only a snapshot of today; {stream.snapshot_only}")
         unknown = [key for key in request.keys if not stream.known_key(key)]
@@ -162,7 +165,7 @@ def start(url: str, request: JobRequest) -> str:
     """
     connection = connect(url, application="daybook jobs", autocommit=True)
     try:
-        check(request, latest_day(windows.now(connection)))
+        check(request, windows.now(connection))
         created = connection.execute(query("jobs.create"), _values(request)).fetchone()
         row = connection.execute(query("jobs.find"), {"run_id": request.name}).fetchone()
         assert row is not None
@@ -198,13 +201,16 @@ def _values(request: JobRequest) -> dict[str, Any]:
 
 def _refuse_another(row: Row, request: JobRequest) -> None:
     into = request.replay_into if request.mode is Mode.REPLAY else None
-    asked = (str(request.mode), [s.name for s in request.streams], request.start, request.end, list(request.keys), into)
-    there = (row["mode"], row["streams"], row["range_start"], row["range_end"], row["keys"], row["replay_into"])
+    names = [stream.name for stream in request.streams]
+    asked = (str(request.mode), sorted(names), request.start, request.end, sorted(request.keys), into)
+    kept = (sorted(row["streams"]), row["range_start"], row["range_end"], sorted(row["keys"]))
+    there = (row["mode"], *kept, row["replay_into"])
     if asked != there:
         beside = f", into {there[5]}" if there[5] else ""
+        keys = ", ".join(there[4]) or "all"
         raise JobRefused(
             f"run_id {request.name} belongs to another request ({there[0]} of {', '.join(there[1])} "
-            f"{there[2]} to {there[3]}, keys {there[4] or 'all'}{beside}). Choose another run_id, or leave it empty."
+            f"{there[2]} to {there[3]}, keys {keys}{beside}). Choose another run_id, or leave it empty."
         )
 
 
@@ -288,9 +294,12 @@ def next_eligible(url: str, run_id: str, stream: str) -> datetime | None:
 
 
 def conclude(url: str, run_id: str) -> tuple[Outcome | None, Progress]:
-    """Write what a run came to once none of its chunks is open; return it with the progress."""
+    """Write what a run came to once all its chunks are planned and none is open; return it with the progress."""
     state = progress(url, run_id)
-    if state.open or state.running or not state.total:
+    outcome: Outcome | None
+    if not state.is_planned:
+        outcome = None
+    elif state.open or state.running or not state.total:
         outcome = None if state.total else Outcome.SUCCESS
     elif state.failed and not state.done:
         outcome = Outcome.FAILED_RETRIABLE
@@ -316,7 +325,7 @@ def dry_run(url: str, request: JobRequest) -> list[str]:
     connection = connect(url, application="daybook jobs", autocommit=True)
     try:
         now = windows.now(connection)
-        check(request, latest_day(now))
+        check(request, now)
         lines = [f"DRY RUN – run {request.name} would be:"]
         for stream in request.streams:
             days = windows.days_of(connection, stream)

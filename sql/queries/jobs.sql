@@ -58,7 +58,9 @@ select count(*) as total,
        coalesce(sum(changed_count), 0)::bigint as rows_changed,
        coalesce(sum(withdrawn_count), 0)::bigint as rows_withdrawn,
        coalesce(sum(fetched_count), 0)::bigint as rows_read,
-       (array_agg(slot || ': ' || failure_reason order by cycle_id) filter (where cycle_status = 'FAILED'))[1] as first_failure
+       (array_agg(slot || ': ' || failure_reason order by cycle_id) filter (where cycle_status = 'FAILED'))[1] as first_failure,
+       (select coalesce(bool_and(coalesce(r.planned_to ->> s.stream = 'all', false)), true)
+          from collect.job_runs r, unnest(r.streams) as s (stream) where r.run_id = %(run_id)s) as is_planned
   from collect.cycles
  where run_id = %(run_id)s and (%(stream)s::text is null or stream = %(stream)s);
 

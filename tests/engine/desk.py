@@ -198,8 +198,10 @@ class Desk:
             jobs.plan(self.url, request, stream)
         return words
 
-    def work_off(self, request: jobs.JobRequest, **changes: Any) -> list[Verdict]:
-        """Work a planned job's chunks until none is eligible any more, letting time pass up to the next ones."""
+    def work_off(
+        self, request: jobs.JobRequest, waiting: bool = True, most: int = 500, **changes: Any
+    ) -> list[Verdict]:
+        """Work a planned job's chunks until none is eligible; `waiting` lets time pass up to the next ones."""
         (stream,) = request.streams
         verdicts: list[Verdict] = []
         while True:
@@ -210,10 +212,12 @@ class Desk:
                 verdict = cycle.work(worker, stream, request.mode, request.name)
             if verdict is not None:
                 verdicts.append(verdict)
-                assert len(verdicts) < 500, "a job that does not end"
-                continue
+                if len(verdicts) < most:
+                    continue
+                assert most < 500, "a job that does not end"
+                return verdicts
             later = jobs.next_eligible(self.url, request.name, stream.name)
-            if later is None or changes.get("no_waiting"):
+            if later is None or not waiting:
                 return verdicts
             self.at(max(later, self.now()) + timedelta(milliseconds=1))
 

@@ -458,7 +458,8 @@ def test_a_slice_that_used_its_budget_goes_on_at_once_with_the_rest(plain: Desk)
 
 def test_a_stopped_slice_keeps_what_it_has_and_the_next_attempt_goes_on(plain: Desk) -> None:
     plain.cdn.publish(TUESDAY)
-    verdict = plain.poll(stop=lambda: len(plain.cdn.requests) >= 2)
+    points: list[str] = []
+    verdict = plain.poll(signal=points.append, stop=lambda: points.count("stored") >= 2)
     assert (verdict.status, verdict.is_stopped, first_word(verdict.words)) == (PENDING, True, "STOPPED")
     assert len(plain.cdn.requests) == 2
     assert len(plain.rows()) == 6
@@ -467,6 +468,20 @@ def test_a_stopped_slice_keeps_what_it_has_and_the_next_attempt_goes_on(plain: D
     assert plain.poll().status is SUCCESS
     assert Counter(plain.cdn.asked()) == {f"{name}shvol20260915.txt": 1 for name in FACILITIES}
     assert len(plain.rows()) == 15
+
+
+def test_a_worker_that_is_told_to_stop_in_the_middle_of_an_answer_drops_it_and_the_next_asks_again(
+    plain: Desk,
+) -> None:
+    plain.cdn.publish(TUESDAY)
+    stopped: list[str] = []
+    plain.cdn.before = stopped.append
+    verdict = plain.poll(stop=lambda: bool(stopped))
+    assert verdict.is_stopped
+    assert plain.rows() == []
+    plain.cdn.before = lambda name: None
+    assert plain.poll().status is SUCCESS
+    assert Counter(plain.cdn.asked()) == {f"{n}shvol20260915.txt": 2 if n == "CNMS" else 1 for n in FACILITIES}
 
 
 def test_a_worker_that_is_told_to_stop_while_it_waits_sends_nothing_more(plain: Desk) -> None:
