@@ -85,7 +85,11 @@ def repeated(read_and_apply: Callable[[], Result], stream: Stream) -> Result:
         except OrderChanged:
             if attempt == REPEATS:
                 raise LeaseLost(f"{stream.name}: the same units are being asked for by others all the time.") from None
-        except (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure):
+        except (
+            psycopg.errors.DeadlockDetected,
+            psycopg.errors.SerializationFailure,
+            psycopg.errors.LockNotAvailable,
+        ):
             if attempt == REPEATS:
                 raise
     raise AssertionError("unreachable")

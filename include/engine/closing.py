@@ -55,7 +55,7 @@ class Decision:
     is_told_at_once: bool = True
 
 
-def close(part: Slice, ending: Ending, apply: Callable[[Finish], tuple[Counts, CycleStatus]]) -> Verdict:
+def close(part: Slice, ending: Ending, apply_rest: Callable[[Finish], tuple[Counts, CycleStatus]]) -> Verdict:
     """Apply the rest, write the cycle's state, and return the verdict."""
     decided: list[Decision] = []
 
@@ -82,7 +82,7 @@ def close(part: Slice, ending: Ending, apply: Callable[[Finish], tuple[Counts, C
             },
         )
 
-    apply(finish)
+    apply_rest(finish)
     decision = decided[-1]
     return Verdict(
         stream=part.stream.name,

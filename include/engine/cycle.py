@@ -21,10 +21,11 @@ from include.engine import fetch, fetches, hosts, http, plan, windows
 from include.engine.closing import Ending, close
 from include.engine.db import Connection, connect
 from include.engine.fetches import Held
-from include.engine.lease import Cycle, Lease, LeaseLost, claim, renewed
+from include.engine.lease import Cycle, Lease, LeaseLost, claim_on, renewed
 from include.engine.merge import Counts
 from include.engine.plan import Plan, Spent
 from include.engine.raw import RawStore
+from include.engine.surrender import is_out_of_reach, surrender
 from include.engine.verdict import Verdict, where
 
 BYTES_PER_ROW = 30
@@ -77,26 +78,31 @@ def work(worker: Worker, stream: Stream, mode: Mode, run_id: str | None) -> Verd
     Returns:
         What the slice came to; None where no cycle is eligible.
     """
-    lease = claim(worker.url, stream.name, mode, run_id, worker.owner)
-    if lease is None:
-        return None
-    worker.signal("claimed")
     connection = connect(worker.url, application="daybook slice", autocommit=True)
     try:
-        with (
-            renewed(lease) as pause,
-            http.client(worker.credentials.user_agent) as client,
-        ):
-            return _slice(worker, stream, lease, pause, connection, client)
-    except LeaseLost as lost:
-        return Verdict(
-            stream.name,
-            f"LEASE LOST – {where(lease.cycle.row)}: {lost} What was stored is kept; the next cycle applies it.",
-            cycle_id=lease.cycle.cycle_id,
-            slot=lease.cycle.slot,
-            session_date=lease.cycle.session_date,
-            is_refused=True,
-        )
+        lease = claim_on(connection, worker.url, stream.name, mode, run_id, worker.owner)
+        if lease is None:
+            return None
+        worker.signal("claimed")
+        try:
+            with (
+                renewed(lease) as pause,
+                http.client(worker.credentials.user_agent) as client,
+            ):
+                return _slice(worker, stream, lease, pause, connection, client)
+        except LeaseLost as lost:
+            return Verdict(
+                stream.name,
+                f"LEASE LOST – {where(lease.cycle.row)}: {lost} What was stored is kept; the next cycle applies it.",
+                cycle_id=lease.cycle.cycle_id,
+                slot=lease.cycle.slot,
+                session_date=lease.cycle.session_date,
+                is_refused=True,
+            )
+        except Exception as error:
+            if is_out_of_reach(error):
+                raise
+            return surrender(lease, stream, error)
     finally:
         connection.close()
 

@@ -8,8 +8,10 @@ Never: no retry here (see `fetch`), no database, and no secret in an error.
 from __future__ import annotations
 
 import logging
+import ssl
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from urllib.parse import urlsplit
 
 import httpx
@@ -58,6 +60,12 @@ class BodyTooLarge(Exception):
     """An answer is larger than anything an upstream of ours sends."""
 
 
+@cache
+def _trusted() -> ssl.SSLContext:
+    """The certificates that are trusted, read once: reading them takes longer than everything else a client needs."""
+    return httpx.create_ssl_context(trust_env=False)
+
+
 def client(user_agent: str) -> httpx.Client:
     """Return a client with timeouts, an honest user agent and no redirects to other hosts."""
     return httpx.Client(
@@ -65,6 +73,7 @@ def client(user_agent: str) -> httpx.Client:
         headers={"User-Agent": user_agent, "Accept-Encoding": "gzip, deflate"},
         follow_redirects=False,
         trust_env=False,
+        verify=_trusted(),
     )
 
 

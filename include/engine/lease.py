@@ -146,27 +146,37 @@ def holder() -> str:
 
 
 def claim(url: str, stream: str, mode: Mode, run_id: str | None, owner: str, ttl: float = TTL_SECONDS) -> Lease | None:
-    """Claim the next eligible cycle of a stream, or return None where none is to be had.
-
-    Leases whose holder vanished are ended first, so that recovery depends on nobody else.
-    """
-    started = time.monotonic()
-    connection = connect(url, application="daybook claim", statement_timeout=15)
+    """Claim the next eligible cycle of a stream on a connection of its own (see `claim_on`)."""
+    connection = connect(url, application="daybook claim", statement_timeout=15, autocommit=True)
     try:
-        call_and_commit(connection, query("lease.recover"), {"stream": stream, "limit": 20})
-        rows = call_and_commit(
-            connection,
-            query("lease.claim"),
-            {
-                "stream": stream,
-                "mode": str(mode),
-                "run_id": run_id,
-                "owner": owner,
-                "ttl": f"{ttl} seconds",
-            },
-        )
+        return claim_on(connection, url, stream, mode, run_id, owner, ttl)
     finally:
         connection.close()
+
+
+def claim_on(
+    connection: Connection,
+    url: str,
+    stream: str,
+    mode: Mode,
+    run_id: str | None,
+    owner: str,
+    ttl: float = TTL_SECONDS,
+) -> Lease | None:
+    """Claim the next eligible cycle of a stream, or return None where none is to be had.
+
+    Leases whose holder vanished are ended first, so that recovery depends on nobody else. It is one statement that
+    commits by itself, so that no paused client holds the gate.
+
+    Args:
+        connection: in autocommit.
+        url: where the lease renews itself and its applies connect to.
+    """
+    started = time.monotonic()
+    rows = connection.execute(
+        query("lease.claim"),
+        {"stream": stream, "mode": str(mode), "run_id": run_id, "owner": owner, "ttl": f"{ttl} seconds"},
+    ).fetchall()
     if not rows:
         return None
     (row,) = rows

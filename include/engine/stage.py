@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import lru_cache
 from typing import Any
 
 from psycopg import sql
@@ -66,46 +67,51 @@ class Names:
 
     @property
     def parts(self) -> dict[str, sql.Composable]:
-        """All placeholders of the stage and merge templates."""
-        table = self.table
-        values = tuple(name for name in table.column_names if name not in table.key)
-        return {
-            "target": sql.Identifier(table.schema, table.name),
-            "history": sql.Identifier(table.schema, f"{table.name}_history"),
-            "stage": sql.Identifier("pg_temp", f"stage_{table.name}"),
-            "units": sql.Identifier("pg_temp", f"units_{table.name}"),
-            "chain": sql.Identifier("pg_temp", f"chain_{table.name}"),
-            "columns": _list(table.column_names),
-            "key": _list(table.key),
-            "key_of_s": _list(table.key, "s"),
-            "key_of_r": _list(table.key, "r"),
-            "assignments": sql.SQL(", ").join(
-                sql.SQL("{} = excluded.{}").format(sql.Identifier(name), sql.Identifier(name))
-                for name in values or table.key[-1:]
-            ),
-            "s_assignments": sql.SQL(", ").join(
-                sql.SQL("{} = {}").format(sql.Identifier(name), sql.Identifier("s", name))
-                for name in values or table.key[-1:]
-            ),
-            "same_key": _same(table.key, "t", "s"),
-            "c_same_key": _same(table.key, "t", "c"),
-            "h_same_key": _same(table.key, "h", "c"),
-            "k_same_key": _same(table.key, "k", "s"),
-            **{f"{row}_columns": _list(table.column_names, row) for row in "tsgcvh"},
-            **{f"{row}_values": _list(values or table.key[-1:], row) for row in "tsgch"},
-            **{f"{row}_key": _list(table.key, row) for row in "skgv"},
-            **{f"{row}_partition": self._partition(row) for row in "gtc"},
-            "s_day": sql.Identifier("s", table.session_date) if table.session_date else sql.NULL,
-            "day_partition": self._partition("g", "day"),
-        }
+        """All placeholders of the stage and merge templates; composed once for a table."""
+        return _parts(self)
 
-    def _partition(self, row: str, column: str | None = None) -> sql.Composable:
+    def partition(self, row: str, column: str | None = None) -> sql.Composable:
         """The part of the table that a row is in, by its session date or the column that holds one."""
         if self.table.session_date is None:
             return template("merge.partition_all")
         return template(
             "merge.partition_month", row=sql.Identifier(row), column=sql.Identifier(column or self.table.session_date)
         )
+
+
+@lru_cache(maxsize=64)
+def _parts(names: Names) -> dict[str, sql.Composable]:
+    table = names.table
+    values = tuple(name for name in table.column_names if name not in table.key)
+    return {
+        "target": sql.Identifier(table.schema, table.name),
+        "history": sql.Identifier(table.schema, f"{table.name}_history"),
+        "stage": sql.Identifier("pg_temp", f"stage_{table.name}"),
+        "units": sql.Identifier("pg_temp", f"units_{table.name}"),
+        "chain": sql.Identifier("pg_temp", f"chain_{table.name}"),
+        "columns": _list(table.column_names),
+        "key": _list(table.key),
+        "key_of_s": _list(table.key, "s"),
+        "key_of_r": _list(table.key, "r"),
+        "assignments": sql.SQL(", ").join(
+            sql.SQL("{} = excluded.{}").format(sql.Identifier(name), sql.Identifier(name))
+            for name in values or table.key[-1:]
+        ),
+        "s_assignments": sql.SQL(", ").join(
+            sql.SQL("{} = {}").format(sql.Identifier(name), sql.Identifier("s", name))
+            for name in values or table.key[-1:]
+        ),
+        "same_key": _same(table.key, "t", "s"),
+        "c_same_key": _same(table.key, "t", "c"),
+        "h_same_key": _same(table.key, "h", "c"),
+        "k_same_key": _same(table.key, "k", "s"),
+        **{f"{row}_columns": _list(table.column_names, row) for row in "tsgcvh"},
+        **{f"{row}_values": _list(values or table.key[-1:], row) for row in "tsgch"},
+        **{f"{row}_key": _list(table.key, row) for row in "skgv"},
+        **{f"{row}_partition": names.partition(row) for row in "gtc"},
+        "s_day": sql.Identifier("s", table.session_date) if table.session_date else sql.NULL,
+        "day_partition": names.partition("g", "day"),
+    }
 
 
 def _list(names: Sequence[str], row: str | None = None) -> sql.Composable:
