@@ -186,7 +186,7 @@ def check(connection: Connection, stream: Stream, table: Table, cycle_id: int) -
         rules.append((rule.name, template(f"stage.rule_{rule.kind}", **columns)))
     look = template(
         "stage.is_broken",
-        condition=sql.SQL(" or ").join(condition for _, condition in rules) or sql.SQL("false"),
+        condition=sql.SQL(" or ").join(condition for _, condition in rules) or sql.Literal(False),
         **_only(parts, "stage", "key_of_s"),
     )
     found = connection.execute(look).fetchone()
