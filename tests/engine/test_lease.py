@@ -156,6 +156,18 @@ def test_a_thousand_claims_of_one_slot_at_a_time_have_one_winner_each(desk: Desk
     assert {row["attempt"] for row in desk.cycles()} == {1}
 
 
+def test_a_claim_locks_the_one_row_that_it_takes(desk: Desk) -> None:
+    """With the statistics of an empty table, and while neither has committed."""
+    desk.sql("analyze collect.cycles")
+    numbers = desk.add_chunks(RUN, 300)
+    values = {"stream": desk.stream.name, "mode": "backfill", "run_id": RUN, "owner": "w", "ttl": "300 seconds"}
+    with connect(desk.url) as one, connect(desk.url) as other:
+        taken = [c.execute(query("lease.claim"), values).fetchall() for c in (one, other, one, other)]
+        assert [[row["cycle_id"] for row in rows] for rows in taken] == [[number] for number in numbers[:4]]
+        free = desk.sql("select cycle_id from collect.cycles for update skip locked")
+        assert len(free) == 300 - 4
+
+
 def test_claiming_and_opening_give_one_slot_one_cycle(desk: Desk) -> None:
     barrier = threading.Barrier(8)
     opened: list[int | None] = []
@@ -472,6 +484,17 @@ def test_a_lease_that_is_not_over_is_not_recovered(desk: Desk) -> None:
     desk.advance(seconds=TTL - 5)
     assert desk.sql("select * from collect.recover(null, 10)") == []
     assert held.renew()
+
+
+def test_a_lease_that_was_renewed_is_not_recovered(desk: Desk) -> None:
+    desk.add_chunks(RUN)
+    held = desk.claimed(Mode.BACKFILL, RUN)
+    for _ in range(4):
+        desk.advance(seconds=TTL - 30)
+        assert held.renew()
+        assert desk.sql("select * from collect.recover(null, 10)") == []
+    with connect(desk.url) as connection:
+        held.guard(connection)
 
 
 def test_recovery_pages_past_locked_rows_and_takes_a_locked_one_for_alive(desk: Desk) -> None:

@@ -110,6 +110,16 @@ def test_a_stream_without_make_up_windows_is_left_alone_for_the_day(desk: Desk) 
     assert desk.tick() is None
 
 
+def test_a_window_that_nobody_opened_in_time_opens_when_somebody_looks(desk: Desk) -> None:
+    """The scheduler was down over the instant; the window keeps its own name and is only late."""
+    desk.cdn.publish(TUESDAY)
+    desk.at(ny(TUESDAY, 23, 50))
+    assert desk.poll().status is SUCCESS
+    row = desk.cycle()
+    assert (row["window_start"], row["kind"]) == (ny(TUESDAY, 18, 35), "scheduled")
+    assert row["finished_at"] > row["due_at"]
+
+
 # --- the calendar is wrong
 
 
