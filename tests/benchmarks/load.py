@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+    sys.path[0] = str(Path(__file__).resolve().parents[2])
 
 import pandas as pd
 import psycopg2
@@ -389,7 +389,7 @@ def main() -> None:
     parser.add_argument("--small", type=int, default=5_000, help="rows of the loads that pandas does too")
     parser.add_argument("--rounds", type=int, default=5, help="how often each way is run and counted")
     options = parser.parse_args()
-    with warehouse() as (url, _):
+    with warehouse() as (_, url):
         ways = prepare(url)
         check_equal(ways, options.small, with_pandas=True)
         print("\n".join(measure_pandas(ways, options.small, options.rounds)), flush=True)

@@ -184,8 +184,8 @@ def table(taken: Mapping[str, Sequence[Cost]], per: int, unit: str) -> str:
 
 
 @contextmanager
-def warehouse() -> Iterator[tuple[str, int]]:
-    """A server of its own with an empty warehouse: the URL, and the process id of its postmaster."""
+def warehouse() -> Iterator[tuple[Cluster, str]]:
+    """A server of its own, and the URL of an empty warehouse on it."""
     with tempfile.TemporaryDirectory(prefix="daybook-bench-") as home:
         Path(home).chmod(0o711)
         cluster = Cluster(Path(home) / "postgres")
@@ -193,7 +193,6 @@ def warehouse() -> Iterator[tuple[str, int]]:
             cluster.start()
             url = cluster.create_database("daybook")
             migrate(url)
-            assert cluster.process is not None
-            yield url, cluster.process.pid
+            yield cluster, url
         finally:
             cluster.remove()

@@ -233,26 +233,34 @@ comment on function collect.is_under(collect.streams, text, text) is
     'Whether a control covers a stream; a job is named after its DAG, or after the stream with an underscore';
 
 create or replace function collect.frozen(p_stream text) returns text
-language sql volatile as $$
-    select w.why
-      from (
-        select 1 as place, format('stream %s is out of service since %s KST by %s: %s', s.stream,
-                                  to_char(s.retired_at at time zone 'Asia/Seoul', 'YYYY-MM-DD HH24:MI'),
-                                  s.service_by, s.service_why) as why
-          from collect.streams s where s.stream = p_stream and not s.active
-        union all
-        select 2, format('%s is %s since %s KST by %s: %s', case when k.scope = 'all' then 'everything' else k.scope || ' ' || k.name end,
-                         k.state, to_char(k.since at time zone 'Asia/Seoul', 'YYYY-MM-DD HH24:MI'), k.who, k.reason)
-          from (select scope, name, state, changed_at as since, changed_by as who, reason from collect.controls
-                union all
-                select d.scope, d.name, d.state, d.updated_at, 'config/controls.yaml', 'the default' from collect.control_defaults d
-                 where not exists (select 1 from collect.controls o where o.scope = d.scope and o.name = d.name)) k
-         where k.state in ('frozen', 'draining')
-           and (k.scope = 'all'
-                or exists (select 1 from collect.streams s where s.stream = p_stream and collect.is_under(s, k.scope, k.name)))
-     ) w
-     order by w.place, w.why limit 1
-$$;
+language plpgsql volatile as $$
+begin
+    -- Mostly nothing is frozen, which is seen at a glance.
+    if exists (select 1 from collect.controls k where k.state in ('frozen', 'draining'))
+       or exists (select 1 from collect.control_defaults d where d.state = 'frozen')
+       or exists (select 1 from collect.streams s where s.stream = p_stream and not s.active) then
+        return (
+        select w.why
+          from (
+            select 1 as place, format('stream %s is out of service since %s KST by %s: %s', s.stream,
+                                      to_char(s.retired_at at time zone 'Asia/Seoul', 'YYYY-MM-DD HH24:MI'),
+                                      s.service_by, s.service_why) as why
+              from collect.streams s where s.stream = p_stream and not s.active
+            union all
+            select 2, format('%s is %s since %s KST by %s: %s', case when k.scope = 'all' then 'everything' else k.scope || ' ' || k.name end,
+                             k.state, to_char(k.since at time zone 'Asia/Seoul', 'YYYY-MM-DD HH24:MI'), k.who, k.reason)
+              from (select scope, name, state, changed_at as since, changed_by as who, reason from collect.controls
+                    union all
+                    select d.scope, d.name, d.state, d.updated_at, 'config/controls.yaml', 'the default' from collect.control_defaults d
+                     where not exists (select 1 from collect.controls o where o.scope = d.scope and o.name = d.name)) k
+             where k.state in ('frozen', 'draining')
+               and (k.scope = 'all'
+                    or exists (select 1 from collect.streams s where s.stream = p_stream and collect.is_under(s, k.scope, k.name)))
+         ) w
+         order by w.place, w.why limit 1);
+    end if;
+    return null;
+end $$;
 comment on function collect.frozen(text) is
     'Why no new work of a stream may be claimed: by whom, since when and why; null where it may. An operator''s row wins over the file';
 
@@ -700,44 +708,52 @@ comment on function collect.open_window(text, text, date, timestamptz, timestamp
 
 create or replace function collect.claim(p_stream text, p_mode text, p_run_id text, p_owner text, p_ttl interval)
 returns setof collect.cycles language plpgsql volatile set search_path = collect, pg_temp as $$
-declare v collect.cycles; t timestamptz;
+declare v_id bigint; t timestamptz;
 begin
+    -- A freeze waits for this lock, so what is asked after it is asked of what was committed. Nothing after it waits for
+    -- a row, so that it comes before the rows here.
+    if p_mode <> 'replay' then perform pg_advisory_xact_lock_shared(9010, 0); end if;
+    t := collect.clock();
+    if exists (select 1 from collect.cycles c where c.cycle_status = 'RUNNING' and c.lease_until <= t and c.stream = p_stream) then
+        perform collect.recover(p_stream, 20);
+    elsif p_run_id is not null then
+        -- A chunk's claim that a crash of the server takes back does no harm: its random token is never issued again, so its
+        -- holder's next write is refused, and any later durable commit keeps it. What goes through the gate is durable.
+        perform set_config('synchronous_commit', 'off', true);
+    end if;
     if p_mode <> 'replay' and collect.frozen(p_stream) is not null then return; end if;
     if p_run_id is null then
-        select * into v from collect.cycles c
+        select c.cycle_id into v_id from collect.cycles c
          where c.stream = p_stream and c.mode = p_mode and c.run_id is null and c.cycle_status = 'PENDING'
-           and (c.next_eligible_at is null or c.next_eligible_at <= collect.clock())
-         order by c.run_date = (collect.clock() at time zone 'Asia/Seoul')::date desc, c.run_date desc,
+           and (c.next_eligible_at is null or c.next_eligible_at <= t)
+         order by c.run_date = (t at time zone 'Asia/Seoul')::date desc, c.run_date desc,
                   c.next_eligible_at nulls first, c.cycle_id
          limit 1 for update skip locked;
     else
-        select * into v from collect.cycles c
+        select c.cycle_id into v_id from collect.cycles c
          where c.stream = p_stream and c.mode = p_mode and c.run_id = p_run_id and c.cycle_status = 'PENDING'
-           and (c.next_eligible_at is null or c.next_eligible_at <= collect.clock())
+           and (c.next_eligible_at is null or c.next_eligible_at <= t)
          order by c.cycle_id
          limit 1 for update skip locked;
     end if;
     if not found then return; end if;
-    if p_mode <> 'replay' then
-        -- A freeze waits for this lock, so what is asked after it is asked of what was committed.
-        perform pg_advisory_xact_lock_shared(9010, 0);
-        if collect.frozen(p_stream) is not null then return; end if;
-    end if;
-    t := collect.gate_for(v.mode, v.run_id, p_owner);
+    t := collect.gate_for(p_mode, p_run_id, p_owner);
     return query
         update collect.cycles c
            set cycle_status = 'RUNNING', lease_token = gen_random_uuid(), lease_owner = p_owner, lease_until = t + p_ttl,
                attempt = c.attempt + 1, started_at = coalesce(c.started_at, t), next_eligible_at = null, updated_at = t,
-               gate_at = case when v.mode = 'poll' then t end
-         where c.cycle_id = v.cycle_id and c.cycle_status = 'PENDING'
+               gate_at = case when p_mode = 'poll' then t end
+         where c.cycle_id = v_id and c.cycle_status = 'PENDING'
         returning c.*;
 end $$;
+comment on function collect.claim(text, text, text, text, interval) is
+    'End the leases of a stream whose holder vanished, then claim its next eligible cycle: new token, attempt + 1; no row where none is to be had';
 
 create or replace function collect.settle(p_cycle bigint, p_token uuid, p_status text, p_facts jsonb)
 returns timestamptz language plpgsql volatile set search_path = collect, pg_temp as $$
-declare v collect.cycles; t timestamptz; v_over boolean := p_status in ('SUCCESS', 'FAILED', 'BUDGET_EXHAUSTED');
+declare v record; t timestamptz; v_over boolean := p_status in ('SUCCESS', 'FAILED', 'BUDGET_EXHAUSTED');
 begin
-    select * into v from collect.cycles where cycle_id = p_cycle for update;
+    select c.mode, c.run_id, c.lease_owner into v from collect.cycles c where c.cycle_id = p_cycle for no key update;
     if v_over then
         -- Before the gate, so that it is held for a moment only.
         delete from collect.seen_items where cycle_id = p_cycle;
@@ -788,10 +804,10 @@ end $$;
 
 create or replace function collect.recover(p_stream text, p_limit integer) returns setof collect.cycles
 language plpgsql volatile set search_path = collect, pg_temp as $$
-declare v collect.cycles; t timestamptz; v_retry boolean;
+declare v collect.cycles; v_now timestamptz := collect.clock(); t timestamptz; v_retry boolean;
 begin
     for v in select * from collect.cycles c
-              where c.cycle_status = 'RUNNING' and c.lease_until <= collect.clock()
+              where c.cycle_status = 'RUNNING' and c.lease_until <= v_now
                 and (p_stream is null or c.stream = p_stream)
               order by c.lease_until limit p_limit for update skip locked
     loop

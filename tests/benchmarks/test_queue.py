@@ -1,0 +1,17 @@
+"""What claiming and settling costs is printed; that each unit of work is taken once and ended is asserted."""
+
+from __future__ import annotations
+
+import pytest
+
+from include.local.postgres import Cluster
+from tests.benchmarks import queue
+
+
+@pytest.mark.benchmark
+def test_each_unit_is_taken_once_and_what_claiming_and_settling_costs_is_printed(
+    postgres: Cluster, database: str
+) -> None:
+    with queue.prepared(postgres, database) as bench:
+        for workers in (1, 4, 16, 32):
+            print("\n" + "\n".join(queue.measure(bench, workers, 2_000, 5)), flush=True)
