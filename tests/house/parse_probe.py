@@ -62,7 +62,8 @@ def main(dags: Path, plugins: Path) -> dict[str, Any]:
     for name in ("DAG", "Asset", "Param", "task", "BaseOperator", "get_current_context"):
         getattr(airflow.sdk, name)  # resolved when first asked for: Airflow's own imports, not the folder's
     # The one provider's module that Airflow itself loads, wherever a task is mapped.
-    import airflow.providers.standard.operators.empty  # noqa: F401
+    import airflow.providers.standard.operators.empty
+
     for owner, name in (
         (airflow.sdk.Variable, "get"),
         (airflow.sdk.Connection, "get"),
