@@ -153,8 +153,8 @@ def test_no_write_is_misplaced_whatever_is_killed_and_however_long(database: str
         for racer in racers:
             racer.join(60)
         arena.close()
+        print(f"{dict(rounds)}", *(f"{what} ({n})" for what, n in told.items()), sep="\n")
     written = rounds["before"] + rounds["after"]
-    print(f"{dict(rounds)} {dict(told)}")
     assert complaints == []
     assert set(told) <= {"bulk", "thought better of it", "written", "captured", "cut"}
     assert told["cut"] > 0
