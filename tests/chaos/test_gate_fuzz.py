@@ -130,13 +130,14 @@ def test_no_write_is_misplaced_whatever_is_killed_and_however_long(database: str
     seoul.sql("create table race_bulk (n int)")
     seoul.sql("create table race_phase (phase text not null)")
     seoul.sql("insert into race_phase values ('all')")
-    spawn = multiprocessing.get_context("spawn")
-    found = spawn.Queue()
+    # Forked, so that they are there at once; each opens a connection of its own.
+    fork = multiprocessing.get_context("fork")
+    found = fork.Queue()
     jobs: list[tuple[Any, ...]] = [
         (write_on, database, n, {**seoul.settling(each, "RUNNING", fetched=1), "stream": each.name})
         for n, each in enumerate(arena.streams)
     ] + [(capture_on, database, n) for n in range(CAPTURERS)]
-    racers = [spawn.Process(target=tell, args=job, kwargs={"found": found}, daemon=True) for job in jobs]
+    racers = [fork.Process(target=tell, args=job, kwargs={"found": found}, daemon=True) for job in jobs]
     chance, rounds = random.Random(7), Counter[str]()
     complaints: list[str] = []
     for racer in racers:
