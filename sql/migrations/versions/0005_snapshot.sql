@@ -6,7 +6,8 @@
 -- stream's service takes it shared, reads the clock after it, and holds it until commit; the capture, the making of a
 -- header and its end as MISSED take it exclusively. It is the last lock of a transaction that anybody waits for: first
 -- the lock of controls (9010, 0) or a cycle's row (who holds the former skips rows that are locked), then the gate. Each
--- function here locks in one statement and reads in the next, is VOLATILE, and insists on READ COMMITTED: any other form reads the state from before its own wait.
+-- function here locks in one statement and reads in the next, is VOLATILE, and insists on READ COMMITTED: any other form
+-- reads the state from before its own wait.
 
 -- what a stream and a cycle say besides -----------------------------------------------------------------
 
