@@ -652,15 +652,17 @@ def test_a_deadlock_repeats_the_apply_under_the_same_token(
     assert desk.cycle()["attempt"] == 1
 
 
-def test_a_deadlock_that_stays_is_raised_and_nothing_is_written(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deadlock_that_stays_fails_the_window_with_its_cause_and_nothing_is_applied(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def newest(*arguments: Any) -> Any:
         raise psycopg.errors.DeadlockDetected("a test")
 
     monkeypatch.setattr(merge, "newest", newest)
-    with pytest.raises(psycopg.errors.DeadlockDetected):
-        evening(desk, TUESDAY, A)
+    evening(desk, TUESDAY, A)
     assert desk.rows() == []
-    assert desk.cycle()["cycle_status"] == CycleStatus.RUNNING
+    assert desk.cycle()["cycle_status"] == CycleStatus.FAILED
+    assert "DeadlockDetected" in desk.cycle()["failure_cause_summary"]
 
 
 def test_two_streams_that_write_one_table_do_so_one_after_the_other(desk: Desk) -> None:
