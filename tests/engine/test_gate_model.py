@@ -29,6 +29,9 @@ from include.engine.controls import Change
 from include.local.postgres import Cluster
 from tests.engine.seoul import DART, DAY, FINRA, KRX, Seoul, kst
 
+# Minutes of mornings in any order: part of the long runs.
+pytestmark = pytest.mark.chaos
+
 STREAMS = (FINRA, KRX, DART)
 TTL = timedelta(minutes=5)
 GRACE = timedelta(minutes=5)
