@@ -146,7 +146,7 @@ def main(arguments: list[str]) -> int:
         case "test":
             return checks.test(chosen.fast, rest)
         case "chaos":
-            return checks.pytest(["tests/chaos", "-m", "chaos", *rest])
+            return checks.pytest(["tests/chaos", "tests/engine", "-m", "chaos", *rest])
         case "bench":
             return checks.bench(rest)
         case "cli" | "airflow" | "psql":
