@@ -235,7 +235,7 @@ def _failed(part: Slice, kind: str, reason: str, cause: str, outcome: Outcome) -
     remedy = {
         "retriable": "A later window asks for it; to do it at once, run mode=backfill for the session.",
         "refused": "Nothing asks again by itself: mend the cause, then run mode=backfill for the session.",
-        "terminal": "Mend the cause (space, access; for the parser a replay will do), then run mode=backfill.",
+        "terminal": "Mend the cause (space, access) or the parser, then run mode=backfill for the session.",
     }[kind]
     words = f"FAILED – {place}: {reason} ({cause[:300]}). What was stored is kept. {remedy}"
     severity: alerts.Severity = "error" if kind == "retriable" else "critical"
