@@ -364,8 +364,8 @@ def full_disk(monkeypatch: pytest.MonkeyPatch, after: int = 0) -> None:
 
 def test_a_full_disk_ends_the_window_at_once_keeps_what_was_had_and_says_so(desk: Desk) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        # An object costs three syncs: its bytes and its two folders.
-        full_disk(patch, after=6)
+        # An object costs four syncs: its bytes, its two folders and the root.
+        full_disk(patch, after=8)
         verdict = desk.poll()
     assert (verdict.status, verdict.outcome) == (FAILED, Outcome.FAILED_TERMINAL)
     assert "No space left" in verdict.words
@@ -385,7 +385,7 @@ def test_a_full_disk_ends_the_window_at_once_keeps_what_was_had_and_says_so(desk
 def test_a_disk_that_is_full_for_a_backfill_fails_the_chunk_and_the_next_start_completes_it(desk: Desk) -> None:
     request = desk.request(Mode.BACKFILL, TUESDAY, run_id="full")
     with pytest.MonkeyPatch.context() as patch:
-        full_disk(patch, after=3)
+        full_disk(patch, after=4)
         verdicts = desk.do(request)
     assert [verdict.status for verdict in verdicts] == [FAILED]
     assert desk.begin(request).startswith("REOPENED")
