@@ -1,7 +1,8 @@
 """The watcher: a process that needs only the database and Slack, so that a dead Airflow is told.
 
-Promises: every round ends the leases whose holder vanished and sends what waits in the alert outbox; a database or
-a Slack that is away is said once and tried again. Never: it collects nothing and ends only when it is told to.
+Promises: every round marks a snapshot that nobody took, ends the leases whose holder vanished and sends what waits in
+the alert outbox; a database or a Slack that is away is said once and tried again. Never: it collects nothing and ends
+only when it is told to.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import threading
 
 import psycopg
 
-from include.engine.db import call_and_commit, connect, query
+from include.engine import upkeep
 from include.engine.lease import holder
 from include.ops import slack
 
@@ -38,14 +39,9 @@ def watch(url: str, stop: threading.Event, *, has_slack: bool, every: float = RO
 
 
 def one_round(url: str, owner: str, *, has_slack: bool) -> str:
-    """Recover leases and send alerts once; return what is wrong in words, empty where nothing is."""
-    connection = connect(url, application="daybook watch")
-    try:
-        ended = call_and_commit(connection, query("lease.recover"), {"stream": None, "limit": 100})
-    finally:
-        connection.close()
-    for row in ended:
-        log.warning("%s %s: its holder vanished; it is %s now", row["stream"], row["slot"], row["cycle_status"])
+    """Look after snapshots and leases and send alerts once; return what is wrong in words, empty where nothing is."""
+    for told in upkeep.recover(url):
+        log.warning("%s", told)
     if not has_slack:
         return "connection slack is missing, so alerts wait in ops.alerts"
     drained = slack.drain(url, owner)

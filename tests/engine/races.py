@@ -15,14 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 
-import psycopg
-
 from include.engine import windows
 from include.engine.db import Connection, call_and_commit, connect, query
 from tests.engine.seoul import DART, DAY, Seoul, kst, stream
-
-# What a killed or frozen session may say; anything else ends the test.
-CUT = (psycopg.OperationalError, psycopg.errors.IdleInTransactionSessionTimeout)
 
 
 @dataclass
@@ -30,7 +25,6 @@ class Log:
     """What the writers of one round were told: stream to the instants at which its writes held the gate."""
 
     writes: dict[str, list[datetime]] = field(default_factory=dict)
-    doubtful: dict[str, int] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, name: str, at: datetime) -> None:
@@ -52,9 +46,10 @@ class Arena:
         self.streams = tuple(stream(f"race.s{n}", DART.schedule.cron, allowance=5) for n in range(self.size))
         self.seoul = Seoul(self.url, self.streams)
         self.written = dict.fromkeys((each.name for each in self.streams), 0)
-        self.random = random.Random(self.seed)
         self.races = self.captured = self.missed = self.by_writer = 0
         self.complaints: list[str] = []
+        # Kept from round to round: signing in anew would be most of the time.
+        self.connections: dict[int, Connection] = {}
 
     def open(self) -> Arena:
         """Declare the streams, and claim a window of each that is due before the first cutoff."""
@@ -69,6 +64,14 @@ class Arena:
     def close(self) -> None:
         """Close what is kept."""
         self.seoul.close()
+        for connection in self.connections.values():
+            connection.close()
+
+    def connection(self, n: int) -> Connection:
+        """The connection of the n-th racer."""
+        if n not in self.connections:
+            self.connections[n] = connect(self.url)
+        return self.connections[n]
 
     # --- one round
 
@@ -94,36 +97,26 @@ class Arena:
         self.seoul.at(cutoff - timedelta(seconds=lead))
         return cutoff
 
-    def round(
-        self,
-        lead: float = 0.03,
-        tail: float = 0.02,
-        capturers: int = 2,
-        others: tuple[Callable[[Connection, datetime], object], ...] = (),
-    ) -> None:
-        """Race once: every stream's writer, the capturers, and whoever else there is, from before to after a cutoff."""
+    def round(self, lead: float = 0.03, tail: float = 0.02, capturers: int = 2) -> None:
+        """Race once: every stream's writer and the capturers, from before to after a cutoff."""
         cutoff, log = self.prepare(lead), Log()
-        start = threading.Barrier(self.size + capturers + len(others))
+        start = threading.Barrier(self.size + capturers)
         end = time.monotonic() + lead + tail
         failures: list[BaseException] = []
 
-        def run(work: Callable[[Connection], None]) -> Callable[[], None]:
-            def body() -> None:
-                connection = connect(self.url)
-                try:
-                    start.wait(30)
-                    work(connection)
-                except BaseException as failure:
-                    failures.append(failure)
-                finally:
-                    connection.close()
+        def run(n: int, work: Callable[[Connection], object]) -> None:
+            try:
+                connection = self.connection(n)
+                start.wait(30)
+                work(connection)
+            except BaseException as failure:
+                failures.append(failure)
 
-            return body
-
-        jobs = [run(self._writer(n, log, lambda: time.monotonic() < end)) for n in range(self.size)]
-        jobs += [run(self._capturer(n, cutoff)) for n in range(capturers)]
-        jobs += [run(lambda connection, other=other: other(connection, cutoff)) for other in others]
-        threads = [threading.Thread(target=job, daemon=True) for job in jobs]
+        jobs: list[Callable[[Connection], object]] = [
+            *(self._writer(n, log, lambda: time.monotonic() < end) for n in range(self.size)),
+            *(self._capturer(n, cutoff) for n in range(capturers)),
+        ]
+        threads = [threading.Thread(target=run, args=(n, job), daemon=True) for n, job in enumerate(jobs)]
         for thread in threads:
             thread.start()
         for thread in threads:

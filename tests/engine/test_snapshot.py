@@ -14,6 +14,7 @@ import pytest
 from include.engine import snapshot, upkeep
 from include.engine.db import connect
 from include.engine.snapshot import capture_at, cutoff
+from include.ops import watch
 from tests.engine.desk import beside, wait_until_blocked
 from tests.engine.seoul import DART, DAY, FINRA, KRX, TWICE, Seoul, kst, opened
 
@@ -390,6 +391,14 @@ def test_upkeep_looks_at_the_gate_before_it_ends_a_lease(seoul: Seoul) -> None:
     assert told[0] == "the snapshot of 2026-09-16 is MISSED now"
     assert "its holder vanished" in told[1]
     assert seoul.read().status == "MISSED"
+
+
+def test_the_watcher_marks_it_missed_though_airflow_is_dead(seoul: Seoul) -> None:
+    seoul.dispatch()
+    seoul.at(kst(DAY, 9, 5, 1))
+    assert "alerts wait in ops.alerts" in watch.one_round(seoul.url, "the watcher", has_slack=False)
+    assert seoul.read().status == "MISSED"
+    assert list(seoul.alerts()) == ["snapshot/2026-09-16/MISSED"]
 
 
 def test_a_recovery_within_the_grace_takes_the_snapshot_and_the_lease_was_running_in_it(seoul: Seoul) -> None:
