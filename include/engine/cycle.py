@@ -80,6 +80,8 @@ def work(worker: Worker, stream: Stream, mode: Mode, run_id: str | None) -> Verd
     """
     connection = connect(worker.url, application="daybook slice", autocommit=True)
     try:
+        # Before the claim: building a calendar takes seconds, in which a worker that is stopped could not give back.
+        days = windows.days_of(connection, stream)
         lease = claim_on(connection, worker.url, stream.name, mode, run_id, worker.owner)
         if lease is None:
             return None
@@ -89,7 +91,7 @@ def work(worker: Worker, stream: Stream, mode: Mode, run_id: str | None) -> Verd
                 renewed(lease) as pause,
                 http.client(worker.credentials.user_agent) as client,
             ):
-                return _slice(worker, stream, lease, pause, connection, client)
+                return _slice(worker, stream, days, lease, pause, connection, client)
         except LeaseLost as lost:
             return Verdict(
                 stream.name,
@@ -108,10 +110,15 @@ def work(worker: Worker, stream: Stream, mode: Mode, run_id: str | None) -> Verd
 
 
 def _slice(
-    worker: Worker, stream: Stream, lease: Lease, pause: Lock, connection: Connection, client: httpx.Client
+    worker: Worker,
+    stream: Stream,
+    days: Calendar,
+    lease: Lease,
+    pause: Lock,
+    connection: Connection,
+    client: httpx.Client,
 ) -> Verdict:
     cycle = lease.cycle
-    days = windows.days_of(connection, stream)
     repaired, ending = Counts(), None
     try:
         repaired = _repair(worker, stream, lease, pause, connection)
