@@ -17,7 +17,7 @@ from include.engine import alerts, delta, fetches, health, pending, plan, window
 from include.engine.apply import Finish, Settlement
 from include.engine.db import Connection, query
 from include.engine.merge import Counts
-from include.engine.verdict import Verdict, describe_counts, kst, where
+from include.engine.verdict import Verdict, counts_of, describe_counts, kst, where
 
 if TYPE_CHECKING:
     from include.engine.cycle import Slice
@@ -86,7 +86,7 @@ def close(part: Slice, ending: Ending, apply_rest: Callable[[Finish], tuple[Coun
     decision = decided[-1]
     return Verdict(
         stream=part.stream.name,
-        words=f"{decision.words} ({describe_counts(part.counts)}; {part.details + part.list_pages} requests)",
+        words=f"{decision.words} ({_totals(part)})",
         status=decision.status,
         outcome=decision.outcome,
         cycle_id=part.cycle.cycle_id,
@@ -98,6 +98,14 @@ def close(part: Slice, ending: Ending, apply_rest: Callable[[Finish], tuple[Coun
         is_partial=decision.is_partial,
         is_stopped=decision.is_stopped,
     )
+
+
+def _totals(part: Slice) -> str:
+    """Say what the cycle has done so far, the slices before this one included."""
+    before = part.cycle.row
+    counts = counts_of(before) + part.counts
+    requests = before["list_page_count"] + before["detail_request_count"] + part.list_pages + part.details
+    return f"{describe_counts(counts)}; {requests} requests"
 
 
 def _conclusions(connection: Connection, part: Slice, decision: Decision, counts: Counts) -> dict[str, Any]:

@@ -6,6 +6,8 @@ nothing was done, says what would do it. Never: nothing is decided here.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import date, datetime
 from typing import Any
@@ -55,6 +57,34 @@ def kst(instant: datetime | None) -> str:
     return instant.astimezone(SEOUL).strftime("%Y-%m-%d %H:%M KST") if instant else "–"
 
 
+def counts_of(cycle_row: Mapping[str, Any]) -> Counts:
+    """Return what a cycle has done in all, as its row says."""
+    return Counts(
+        read=cycle_row["fetched_count"],
+        new=cycle_row["new_count"],
+        changed=cycle_row["changed_count"],
+        withdrawn=cycle_row["withdrawn_count"],
+        quarantined=cycle_row["quarantined_count"],
+    )
+
+
+def repetition(stream: str, day: date) -> str:
+    """Return the configuration of the backfill that collects a session of a stream once more, ready to be pasted."""
+    asked = {
+        "mode": "backfill",
+        "streams": [stream],
+        "start_date": day.isoformat(),
+        "end_date": day.isoformat(),
+        "force": True,
+    }
+    return json.dumps(asked)
+
+
+def worker_of(lease_owner: str | None) -> str:
+    """Return who held a lease as operators know it: the task and run, or the process where it was none of Airflow's."""
+    return (lease_owner or "").partition(" on ")[0]
+
+
 def describe_counts(counts: Counts) -> str:
     """Say what happened to the rows."""
     parts = [f"{counts.read:,} rows read"]
@@ -72,7 +102,7 @@ def describe_counts(counts: Counts) -> str:
     return ", ".join(parts)
 
 
-def where(cycle_row: dict[str, Any]) -> str:
+def where(cycle_row: Mapping[str, Any]) -> str:
     """Say which window, session or chunk a cycle is."""
     session = f", session {cycle_row['session_date']}" if cycle_row.get("session_date") else ""
     if cycle_row.get("window_start"):

@@ -14,8 +14,7 @@ from include.calendars import Calendar, calendar, last_instant, next_instant, wi
 from include.contract import TERMINAL, CycleStatus, Outcome, Stream, Window
 from include.engine import controls, hosts
 from include.engine.db import Connection, Row, call_and_commit, connect, query, transaction
-from include.engine.merge import Counts
-from include.engine.verdict import Verdict, describe_counts, kst, where
+from include.engine.verdict import Verdict, counts_of, describe_counts, kst, repetition, where, worker_of
 
 
 @dataclass(frozen=True)
@@ -230,6 +229,9 @@ def rows_of(url: str, cycle_ids: list[int]) -> dict[int, Row]:
         connection.close()
 
 
+_WORDS = {CycleStatus.SUCCESS: "DONE", CycleStatus.FAILED: "FAILED", CycleStatus.BUDGET_EXHAUSTED: "BUDGET"}
+
+
 def verdict_of(row: Row) -> Verdict:
     """Return what a cycle that is over came to, read from its row: for whoever comes late.
 
@@ -239,21 +241,15 @@ def verdict_of(row: Row) -> Verdict:
     status = CycleStatus(row["cycle_status"])
     if status not in TERMINAL:
         raise ValueError(f"Cycle {row['cycle_id']} is {status}; it is not over.")
-    counts = Counts(
-        read=row["fetched_count"],
-        new=row["new_count"],
-        changed=row["changed_count"],
-        withdrawn=row["withdrawn_count"],
-        quarantined=row["quarantined_count"],
-    )
+    counts = counts_of(row)
     outcome = Outcome(row["outcome"])
-    word = "PARTIAL" if outcome is Outcome.PARTIAL else "DONE" if status is CycleStatus.SUCCESS else str(status)
-    words = f"{word} – {where(row)} was over at {kst(row['finished_at'])} ({describe_counts(counts)})"
+    word = "PARTIAL" if outcome is Outcome.PARTIAL else _WORDS[status]
+    by = f", by {worker_of(row['last_owner'])}" if row.get("last_owner") else ""
+    words = f"{word} – {where(row)} was over at {kst(row['finished_at'])}{by} ({describe_counts(counts)})"
     if row["failure_reason"]:
         words += f": {row['failure_reason']} ({(row['failure_cause_summary'] or '')[:300].rstrip('.')})"
     if row["session_date"]:
-        day = row["session_date"]
-        words += f". To collect it again: mode=backfill, start_date={day}, end_date={day}, force."
+        words += f". To collect it again, trigger with {repetition(row['stream'], row['session_date'])}"
     return Verdict(
         row["stream"],
         words,
@@ -263,7 +259,7 @@ def verdict_of(row: Row) -> Verdict:
         slot=row["slot"],
         session_date=row["session_date"],
         counts=counts,
-        requests=row["detail_request_count"],
+        requests=row["list_page_count"] + row["detail_request_count"],
         is_partial=outcome is Outcome.PARTIAL,
         is_refused=True,
     )

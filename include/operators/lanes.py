@@ -1,7 +1,8 @@
 """One tick of a lane: works the chunks of a backfill, a replay or a poll of named keys.
 
-Promises: lanes need no agreement, each claims the next chunk; a lane waits for chunks that wait, never for other
-lanes; what the upstream refuses for good stops the lane at once. Never: no state of a task is asked, only rows.
+Promises: lanes need no agreement, each claims the next chunk, at most ten in a tick; a chunk that must wait holds no
+other up, and a lane waits only when none can be claimed, never for other lanes; what the upstream refuses for good
+stops the lane at once. Never: no state of a task is asked, only rows.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from datetime import datetime, timedelta
 
 from include.calendars import SEOUL
 from include.contract import TERMINAL, Mode, Outcome, Stream
-from include.engine import cycle, jobs, replay, upkeep, windows
+from include.engine import cycle, hosts, jobs, replay, upkeep, windows
 from include.engine.cycle import Worker
 from include.engine.jobs import Progress
 from include.engine.verdict import Verdict, kst
-from include.operators.endings import Ended
+from include.operators.endings import SHORTEST_WAIT, Ended
 from include.operators.polling import data_of
-from include.operators.tick import Turn
+from include.operators.tick import MOST_CYCLES, Turn
 
 # How often a lane looks whether its stream is still frozen.
 FROZEN_WAIT = timedelta(minutes=5)
@@ -36,10 +37,12 @@ class Job:
 
 
 def work(worker: Worker, stream: Stream, job: Job, turn: Turn) -> Ended:
-    """Work chunks until none is left, one must wait, or the tick's time is used."""
+    """Work chunks until none can be claimed, the tick has claimed its share, or its time is used."""
     windows.declare(worker.url, (stream,))
-    has_worked = False
+    has_worked, claimed = False, set[int | None]()
     while True:
+        if len(claimed) >= MOST_CYCLES:
+            return _gives_place(worker, stream, job, turn)
         verdict = _slice(worker, stream, job)
         if verdict is None:
             if _left_behind(worker, stream, job, turn) and turn.wait_for_handover(
@@ -48,6 +51,7 @@ def work(worker: Worker, stream: Stream, job: Job, turn: Turn) -> Ended:
                 continue
             return _idle(worker, stream, job, turn, tells=has_worked and job.into_tables)
         has_worked = True
+        claimed.add(verdict.cycle_id)
         data = {**data_of(verdict), "run_id": job.run_id}
         if verdict.is_refused:
             log.warning(verdict.words)
@@ -55,12 +59,27 @@ def work(worker: Worker, stream: Stream, job: Job, turn: Turn) -> Ended:
         if verdict.outcome is Outcome.FAILED_TERMINAL:
             words = f"{verdict.words} The chunks that are left wait; the same request goes on with them."
             return Ended("red", words, data)
-        if verdict.status not in TERMINAL and verdict.next_eligible_at is not None:
-            wait = verdict.next_eligible_at - windows.standing(worker.url, stream).now
-            return Ended("again", verdict.words, data, wait)
         if verdict.is_stopped or not turn.has_time(stream.budget.slice_seconds):
             return Ended("again", verdict.words, data)
+        if verdict.status not in TERMINAL and verdict.next_eligible_at is not None:
+            until = hosts.blocked_until(worker.url, stream.host_group.name)
+            if until is not None:
+                # Every other chunk would only find the same.
+                return Ended("again", verdict.words, data, until - windows.standing(worker.url, stream).now)
         log.info(verdict.words)
+
+
+def _gives_place(worker: Worker, stream: Stream, job: Job, turn: Turn) -> Ended:
+    """End a tick that has claimed its share: another task has the place now, and this lane goes on after it."""
+    state = jobs.progress(worker.url, job.run_id, stream.name)
+    if not state.open:
+        return _idle(worker, stream, job, turn, tells=job.into_tables)
+    words = (
+        f"GOING ON – {state.words}. This tick has worked {MOST_CYCLES} chunks; the lane gives its place to whoever "
+        f"waits for one, and goes on in {SHORTEST_WAIT.seconds} s."
+    )
+    data = {"stream": stream.name, "run_id": job.run_id, "done": state.done, "total": state.total}
+    return Ended("again", words, data)
 
 
 def _slice(worker: Worker, stream: Stream, job: Job) -> Verdict | None:

@@ -19,7 +19,7 @@ from include.engine.db import Row
 from include.engine.verdict import Verdict, kst, where
 from include.engine.windows import Standing
 from include.operators.endings import Ended
-from include.operators.tick import Turn
+from include.operators.tick import MOST_CYCLES, Turn
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ def poll(worker: Worker, stream: Stream, asked: Asked, turn: Turn) -> Ended:
             return _nothing_eligible(worker, stream, asked, turn, lost=verdict is not None)
         if verdict.status in TERMINAL:
             over.append(verdict)
-            if verdict.status is CycleStatus.FAILED:
+            if verdict.status is CycleStatus.FAILED or len(over) >= MOST_CYCLES:
                 return _over(worker, over)
             continue
         if verdict.is_stopped or not (verdict.next_eligible_at or turn.has_time(stream.budget.slice_seconds)):

@@ -1,9 +1,9 @@
 """A task that works in ticks: it ends, or gives its place back and is called again later.
 
-Promises: a tick ends within minutes, so that no task holds a worker longer; what happened stands in the log's last
-line, in the XCom `outcome`, in the rendered field of that name and, best effort, in the notes. A task that is killed
-or whose supervisor is gone stops between two steps. Never: no wait is slept through, and no exception is raised from
-a signal handler.
+Promises: a tick ends within minutes and after ten cycles, so that no task holds a worker longer; what happened stands
+in the log's last line, in the XCom `outcome`, in the rendered field of that name and, best effort, in the notes. A task
+that is killed or whose supervisor is gone stops between two steps. Never: no wait is slept through, and no exception is
+raised from a signal handler.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from include.operators.endings import Ended, Interrupted
 from include.operators.resolve import ConnectionUnfit
 from include.settings import SettingError
 
-# How long one tick works, and after how long Airflow takes it for stuck.
-WORK_SECONDS = 600.0
+# How long one tick works, and how many cycles it claims: others wait for its place.
+WORK_SECONDS, MOST_CYCLES = 600.0, 10
 # How long an attempt waits for the one before it to give its lease back: Airflow kills a cleared one after 5 s.
 HANDOVER_SECONDS, LOOK_SECONDS = 10.0, 0.5
+# After how long Airflow takes a tick for stuck.
 EXECUTION_TIMEOUT = timedelta(minutes=20)
 
 

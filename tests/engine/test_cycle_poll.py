@@ -453,6 +453,15 @@ def test_a_slice_that_used_its_budget_goes_on_at_once_with_the_rest(plain: Desk)
     assert (row["attempt"], row["new_count"]) == (len(verdicts), 400)
 
 
+def test_the_last_words_of_a_window_tell_of_all_its_slices(plain: Desk) -> None:
+    plain.stream = replace(PLAIN, budget=Budget(day_items=10**6, slice_items=60, slice_seconds=60, reason="a test"))
+    plain.cdn.publish(TUESDAY, {f"S{number}": (1, 0, 2) for number in range(80)})
+    while (verdict := plain.poll()).status is PENDING:
+        assert verdict.counts.new < 400
+    assert verdict.words.startswith("DONE")
+    assert f"(400 rows read, 400 new; {len(plain.cdn.requests)} requests)" in verdict.words
+
+
 # --- stopped in good order
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from include.contract import Credentials, CycleStatus, Outcome, Stream
-from include.engine import cycle, jobs, replay, upkeep, windows
+from include.engine import cycle, hosts, jobs, replay, upkeep, windows
 from include.engine.cycle import Worker
 from include.engine.jobs import Progress
 from include.engine.merge import Counts
@@ -39,7 +39,7 @@ def row(status: str = "SUCCESS", **facts: Any) -> dict[str, Any]:
         "lease_owner": None, "lease_until": None, "next_eligible_at": None,
         "finished_at": NOW - timedelta(minutes=30) if is_over else None, "created_at": NOW - timedelta(hours=1),
         "fetched_count": 120, "new_count": 100, "changed_count": 0, "withdrawn_count": 0, "quarantined_count": 0,
-        "detail_request_count": 6, "detail_failure_count": 0,
+        "list_page_count": 0, "detail_request_count": 6, "last_owner": None, "detail_failure_count": 0,
         "failure_kind": None, "failure_reason": None, "failure_cause_summary": None,
         **facts,
     }  # fmt: skip
@@ -69,6 +69,7 @@ class ScriptedEngine:
     off: str | None = None
     progress: Progress = field(default_factory=progress)
     next_eligible: datetime | None = None
+    blocked_until: datetime | None = None
     holders: dict[str, datetime] = field(default_factory=dict)
     opened: int = 0
     asked: list[tuple[str, str | None]] = field(default_factory=list)
@@ -83,6 +84,7 @@ class ScriptedEngine:
         patch.setattr(replay, "work", lambda worker, stream, run_id: self._work("replay", run_id))
         patch.setattr(jobs, "progress", lambda url, run_id, stream=None: self.progress)
         patch.setattr(jobs, "next_eligible", lambda url, run_id, stream: self.next_eligible)
+        patch.setattr(hosts, "blocked_until", lambda url, group: self.blocked_until)
         patch.setattr(upkeep, "holders", lambda url, run_id, stream: self.holders)
         return self
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -59,10 +60,46 @@ def test_a_lane_waits_for_chunks_that_wait(engine):
     assert (ended.how, ended.wait) == ("again", timedelta(minutes=1))
 
 
-def test_a_chunk_that_must_wait_ends_the_tick(engine):
-    engine.script = [verdict(CycleStatus.PENDING, "AGAIN – in a minute", next_eligible_at=NOW + timedelta(minutes=9))]
+WAITING = verdict(CycleStatus.PENDING, "AGAIN – in a minute", next_eligible_at=NOW + timedelta(minutes=9))
+
+
+def test_a_chunk_that_must_wait_holds_no_other_up(engine):
+    engine.script = [WAITING, DONE, DONE]
+    engine.progress, engine.next_eligible = progress(total=3, done=2, open=1), NOW + timedelta(minutes=9)
     ended = tick()
-    assert (ended.how, ended.wait, ended.words) == ("again", timedelta(minutes=9), "AGAIN – in a minute")
+    assert len(engine.asked) == 4, "the two others, and once more to see that nothing else is eligible"
+    assert (ended.how, ended.wait) == ("again", timedelta(minutes=9))
+    assert ended.words.startswith("WAITING – 2 of 3 chunks done, 1 waiting; asked again at 2026-09-16 09:49 KST")
+
+
+def test_a_host_that_is_stopped_is_waited_for_by_all_chunks(engine):
+    engine.script, engine.blocked_until = [WAITING, DONE], NOW + timedelta(minutes=9)
+    ended = tick()
+    assert (ended.how, ended.wait, len(engine.asked)) == ("again", timedelta(minutes=9), 1)
+
+
+def chunks(count, status=CycleStatus.SUCCESS):
+    return [replace(verdict(status, "DONE – a chunk"), cycle_id=number) for number in range(count)]
+
+
+def test_a_tick_claims_ten_cycles_at_most_then_gives_its_place_back_and_says_so(engine):
+    engine.script = chunks(11)
+    engine.progress = progress(total=40, done=10, open=30)
+    ended = tick()
+    assert (ended.how, ended.wait, len(engine.asked)) == ("again", timedelta(seconds=30), 10)
+    assert ended.words.startswith("GOING ON – 10 of 40 chunks done, 30 waiting. This tick has worked 10 chunks")
+
+
+def test_slices_of_one_chunk_are_one_cycle_of_the_ten(engine):
+    engine.script = [verdict(CycleStatus.PENDING, "GOING ON – more")] * 12 + [DONE]
+    engine.progress = progress(total=1, done=1)
+    assert (tick().how, len(engine.asked)) == ("green", 14)
+
+
+def test_a_lane_whose_tenth_chunk_was_the_last_ends_at_once(engine):
+    engine.script = chunks(10)
+    engine.progress = progress(total=10, done=10)
+    assert (tick().how, len(engine.asked)) == ("green", 10)
 
 
 def test_what_the_upstream_refuses_for_good_stops_the_lane_at_once(engine):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from datetime import timedelta
 
@@ -76,6 +77,13 @@ def test_a_window_that_opened_meanwhile_is_worked_too(engine):
     assert engine.opened == 3
 
 
+def test_a_tick_of_a_poll_works_ten_windows_at_most(engine):
+    engine.script = [verdict(CycleStatus.SUCCESS, f"DONE – {n}") for n in range(11)]
+    ended = tick(engine)
+    assert (ended.how, len(engine.asked)) == ("green", 10)
+    assert ended.words.startswith("DONE – 9; before it: DONE – 8")
+
+
 def test_a_stopped_tick_has_given_its_lease_back_and_goes_on_later(engine):
     engine.script = [verdict(CycleStatus.PENDING, "STOPPED – given back", is_stopped=True)]
     assert tick(engine).how == "again"
@@ -105,12 +113,17 @@ def test_an_attempt_that_vanished_with_its_lease_is_waited_for(engine, monkeypat
 
 
 @pytest.mark.parametrize(("status", "how"), [("SUCCESS", "green"), ("BUDGET_EXHAUSTED", "green"), ("FAILED", "red")])
-def test_cleared_after_the_window_was_over_it_ends_as_the_window_did(engine, status, how):
-    engine.newest = [row(status, failure_reason="lease expired" if status == "FAILED" else None)]
+def test_cleared_after_the_window_was_over_it_ends_so_and_says_when_by_whom_and_what_repeats_it(engine, status, how):
+    owner = "finra.short_volume of manual-0 on there/2/b"
+    engine.newest = [row(status, failure_reason="lease expired" if status == "FAILED" else None, last_owner=owner)]
     ended = tick(engine, AGAIN)
     assert ended.how == how
-    assert "was over at 2026-09-16 09:10 KST" in ended.words
-    assert "mode=backfill, start_date=2026-09-15, end_date=2026-09-15, force" in ended.words
+    assert "was over at 2026-09-16 09:10 KST, by finra.short_volume of manual-0 (" in ended.words
+    _, _, conf = ended.words.partition("trigger with ")
+    assert json.loads(conf) == {
+        "mode": "backfill", "streams": ["finra.short_volume"], "start_date": "2026-09-15", "end_date": "2026-09-15",
+        "force": True,
+    }  # fmt: skip
 
 
 def test_a_cleared_scheduled_run_ends_as_its_own_window_did_not_as_the_newest(engine):
