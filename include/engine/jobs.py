@@ -21,6 +21,7 @@ from include.calendars import Calendar, last_instant, window_for
 from include.contract import Ask, Mode, Outcome, Stream
 from include.engine import versioned, windows
 from include.engine.db import Connection, Row, connect, query
+from include.engine.verdict import kst
 
 BATCH = 5_000
 RUN_ID = re.compile(r"[A-Za-z0-9_.~:+-]{1,200}")
@@ -32,7 +33,11 @@ class JobRefused(Exception):
 
 @dataclass(frozen=True)
 class JobRequest:
-    """What is asked for: mode, streams, session dates (both inclusive), keys, and how."""
+    """What is asked for: mode, streams, session dates (both inclusive), keys, and how.
+
+    `asking` names the one asking that this is (an Airflow run), which may come here more than once: it forces once.
+    Empty, each call is an asking of its own.
+    """
 
     mode: Mode
     streams: tuple[Stream, ...]
@@ -44,6 +49,7 @@ class JobRequest:
     replay_into: Literal["overwrite", "versioned"] = "overwrite"
     reason: str = ""
     who: str = "cli"
+    asking: str = ""
 
     @property
     def name(self) -> str:
@@ -192,6 +198,7 @@ def _values(request: JobRequest) -> dict[str, Any]:
         "end": request.end,
         "keys": list(request.keys),
         "force": request.force,
+        "asking": request.asking or None,
         "replay_into": request.replay_into if request.mode is Mode.REPLAY else None,
         "reason": request.reason or None,
         "parsers": json.dumps({stream.name: stream.parser_version for stream in request.streams}),
@@ -216,14 +223,16 @@ def _refuse_another(row: Row, request: JobRequest) -> None:
 
 def _reopen(connection: Connection, request: JobRequest, row: Row) -> str:
     opened = connection.execute(
-        query("jobs.reopen"), {"run_id": request.name, "force": request.force, "who": request.who}
+        query("jobs.reopen"),
+        {"run_id": request.name, "force": request.force, "asking": request.asking or None, "who": request.who},
     ).rowcount
     if opened:
         return f"REOPENED – run {request.name}: {opened:,} chunks are open again, the others stay done"
     if row["outcome"] == Outcome.SUCCESS:
-        return (
-            f"ALREADY DONE – run {request.name} ended on {row['finished_at']:%Y-%m-%d %H:%M} UTC; force does it again"
-        )
+        again = "force does it again"
+        if request.force:
+            again = "it was forced by this very asking, so to force it again trigger a new run"
+        return f"ALREADY DONE – run {request.name} ended at {kst(row['finished_at'])}; {again}"
     return f"JOINED – run {request.name} is already there"
 
 

@@ -131,6 +131,7 @@ def _job(url: str, form: Form, context: Mapping[str, Any]) -> JobRequest | None:
         replay_into=form.replay_into,
         reason=form.reason,
         who=str(dag_run.triggering_user_name or dag_run.run_type),
+        asking=f"{dag_run.dag_id} {dag_run.run_id}",
     )
 
 

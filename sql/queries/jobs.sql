@@ -1,9 +1,9 @@
 -- name: create
 -- A run as asked for; nothing where one of this name is there.
-insert into collect.job_runs (run_id, mode, streams, range_start, range_end, keys, force, replay_into, reason, parser_versions,
-                              requested_by, created_at, updated_at)
-values (%(run_id)s, %(mode)s, %(streams)s, %(start)s, %(end)s, %(keys)s, %(force)s, %(replay_into)s, %(reason)s, %(parsers)s,
-        %(who)s, collect.clock(), collect.clock())
+insert into collect.job_runs (run_id, mode, streams, range_start, range_end, keys, force, forced_by, replay_into, reason,
+                              parser_versions, requested_by, created_at, updated_at)
+values (%(run_id)s, %(mode)s, %(streams)s, %(start)s, %(end)s, %(keys)s, %(force)s, case when %(force)s then %(asking)s::text end,
+        %(replay_into)s, %(reason)s, %(parsers)s, %(who)s, collect.clock(), collect.clock())
 on conflict do nothing
 returning run_id;
 
@@ -12,19 +12,26 @@ returning run_id;
 select * from collect.job_runs where run_id = %(run_id)s;
 
 -- name: reopen
--- Chunks that failed or ran out of budget are opened again; with force, those that are done too, which then begin anew.
-with opened as (
-    update collect.cycles
+-- Chunks that failed or ran out of budget are opened again; with force, those that are done too, which then begin anew. One
+-- asking forces once: its second attempt finds its own name in forced_by, whose row is locked first, and only joins.
+with asked as (
+    select run_id, %(force)s and (%(asking)s::text is null or forced_by is distinct from %(asking)s::text) as forces
+      from collect.job_runs where run_id = %(run_id)s for no key update
+), opened as (
+    update collect.cycles c
        set cycle_status = 'PENDING', is_complete = false, finished_at = null, failure_reason = null, failure_cause_summary = null,
            failure_kind = null, outcome = null, budget_exhausted_reason = null, success_reason = null, next_eligible_at = null,
            failed_attempts = 0, started_at = case when cycle_status <> 'SUCCESS' then started_at end, updated_at = collect.clock()
-     where run_id = %(run_id)s
-       and (cycle_status in ('FAILED', 'BUDGET_EXHAUSTED') or (%(force)s and cycle_status = 'SUCCESS'))
+      from asked a
+     where c.run_id = a.run_id and (c.cycle_status in ('FAILED', 'BUDGET_EXHAUSTED') or (a.forces and c.cycle_status = 'SUCCESS'))
     returning 1
 ), noted as (
-    update collect.job_runs
-       set reopened_count = reopened_count + 1, reopened_by = %(who)s, outcome = null, finished_at = null, updated_at = collect.clock()
-     where run_id = %(run_id)s and exists (select 1 from opened)
+    update collect.job_runs r
+       set reopened_count = r.reopened_count + o.some::int, reopened_by = case when o.some then %(who)s else r.reopened_by end,
+           outcome = case when not o.some then r.outcome end, finished_at = case when not o.some then r.finished_at end,
+           forced_by = case when a.forces then %(asking)s::text else r.forced_by end, updated_at = collect.clock()
+      from asked a, (select exists (select 1 from opened) as some) o
+     where r.run_id = a.run_id and (o.some or a.forces)
 )
 select 1 from opened;
 

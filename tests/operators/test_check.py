@@ -97,6 +97,39 @@ def test_once_more_of_a_poll_is_a_backfill_of_what_its_window_was_responsible_fo
     ]
 
 
+DONE = (
+    "update collect.cycles set cycle_status = 'SUCCESS', is_complete = true, outcome = 'success',"
+    " lease_token = null, lease_owner = null, lease_until = null, finished_at = collect.clock()"
+)
+
+
+def test_a_forced_run_whose_first_task_is_cleared_in_the_middle_forces_nothing_again(warehouse):
+    check(**RANGE)
+    check({"run_id": "early"}, **RANGE, force=True)
+    sql(warehouse, DONE)
+    _, request = check({"run_id": "early"}, **RANGE, force=True)
+    assert request["words"].startswith("JOINED"), "it was forced while nothing was done yet, and that was its once"
+    _, request = check({"run_id": "forced"}, **RANGE, force=True)
+    assert request["words"].startswith("REOPENED")
+    sql(warehouse, f"{DONE} where session_date > '2026-09-04'")
+    _, request = check({"run_id": "forced"}, **RANGE, force=True)
+    assert request["words"].startswith("JOINED")
+    assert progress(warehouse, request["run_id"]).open == 2
+    _, request = check({"run_id": "another"}, **RANGE, force=True)
+    assert request["words"].startswith("REOPENED"), "another run asks once more, and gets it"
+    assert progress(warehouse, request["run_id"]).open == 5
+
+
+def test_a_run_that_was_forced_from_the_start_forces_nothing_when_it_is_cleared(warehouse):
+    check({"run_id": "forced"}, **RANGE, force=True)
+    sql(warehouse, DONE)
+    sql(warehouse, "update collect.job_runs set outcome = 'success', finished_at = collect.clock()")
+    _, request = check({"run_id": "forced"}, **RANGE, force=True)
+    assert request["words"].startswith("ALREADY DONE")
+    assert "to force it again trigger a new run" in request["words"]
+    assert request["is_over"]
+
+
 def test_once_more_of_nothing_is_refused(warehouse):
     with pytest.raises(Failed, match=r"No window of finra.short_volume has run yet"):
         check(force=True)

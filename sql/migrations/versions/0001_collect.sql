@@ -74,6 +74,7 @@ create table collect.job_runs (
     range_end        date,
     keys             text[] not null default '{}',
     force            boolean not null default false,
+    forced_by        text,
     replay_into      text check (replay_into in ('overwrite', 'versioned')),
     reason           text,
     parser_versions  jsonb not null default '{}',
@@ -96,6 +97,7 @@ comment on column collect.job_runs.range_start is 'First session date, inclusive
 comment on column collect.job_runs.range_end is 'Last session date, inclusive';
 comment on column collect.job_runs.keys is 'Keys it is limited to; empty for all';
 comment on column collect.job_runs.force is 'Whether chunks that are done are done once more';
+comment on column collect.job_runs.forced_by is 'Which asking forced it last, so that a second attempt of the same asking does not force it again';
 comment on column collect.job_runs.replay_into is 'overwrite: the tables; versioned: a copy beside them';
 comment on column collect.job_runs.reason is 'Why, in the words of who asked';
 comment on column collect.job_runs.parser_versions is 'Parser version of each stream when a replay was asked for';
