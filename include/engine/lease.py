@@ -9,6 +9,7 @@ cannot write, renew or settle, even if nobody has taken it over.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import socket
 import threading
@@ -23,7 +24,7 @@ from typing import Any
 import psycopg
 
 from include.contract import CycleStatus, Mode
-from include.engine.db import Connection, Row, call_and_commit, connect, query
+from include.engine.db import Connection, Row, call_and_commit, connect, query, transaction
 
 TTL_SECONDS = 300.0
 RENEW_SECONDS = 60.0
@@ -32,6 +33,8 @@ RENEW_SECONDS = 60.0
 MARGIN_SECONDS = 20.0
 
 LEASE_LOST = "DBL01"
+
+log = logging.getLogger(__name__)
 
 
 class LeaseLost(Exception):
@@ -106,6 +109,7 @@ class Lease:
         """
         row = connection.execute(query("lease.guard"), {"cycle": self.cycle.cycle_id, "token": self.token}).fetchone()
         if row is None:
+            self._count_refused("the write was stopped before anything of it was written")
             raise LeaseLost(
                 f"The lease on {self.cycle.stream} {self.cycle.slot} (attempt {self.cycle.attempt}) is over; "
                 "nothing of this attempt is written."
@@ -133,11 +137,27 @@ class Lease:
             )
         except psycopg.Error as error:
             if error.sqlstate == LEASE_LOST:
+                self._count_refused("the state was not written, and the transaction was rolled back")
                 raise LeaseLost(str(error).partition("\n")[0]) from None
             raise
         if status is not CycleStatus.RUNNING:
             self.trusted_until = float("-inf")
         return row["settled_at"]
+
+    def _count_refused(self, words: str) -> None:
+        """Keep a row of a refused write, on a connection of its own, as the write's is rolled back; best effort."""
+        values = {
+            "cycle": self.cycle.cycle_id,
+            "stream": self.cycle.stream,
+            "attempt": self.cycle.attempt,
+            "holder": self.owner,
+            "words": words,
+        }
+        try:
+            with transaction(self.url, application="daybook lease", statement_timeout=5, lock_timeout=2) as connection:
+                connection.execute(query("lease.refused"), values)
+        except psycopg.Error as error:
+            log.warning("A refused write of %s could not be counted: %s", self.cycle.stream, type(error).__name__)
 
 
 def holder() -> str:

@@ -23,3 +23,8 @@ select collect.settle(%(cycle)s, %(token)s, %(status)s, %(facts)s) as settled_at
 -- name: open_window
 -- Open a poll window, closing an older one that still waits.
 select collect.open_window(%(stream)s, %(slot)s, %(run_date)s, %(start)s, %(due_at)s, %(session_date)s, %(kind)s) as cycle_id;
+
+-- name: refused
+-- Count a write that came after its lease was over.
+insert into collect.lease_events (at, kind, cycle_id, stream, attempt, holder, words)
+values (collect.clock(), 'refused', %(cycle)s, %(stream)s, %(attempt)s, %(holder)s, %(words)s);

@@ -241,6 +241,27 @@ def test_a_lease_that_ended_cannot_settle(desk: Desk, end: Callable[[Desk], None
     assert desk.one("select to_regclass('written') as t")["t"] is None
 
 
+def test_a_refused_write_and_an_expired_lease_are_counted_once_each_as_rows(desk: Desk) -> None:
+    desk.add_chunks(RUN)
+    held = desk.claimed(Mode.BACKFILL, RUN, "the sleeper")
+    ended_by_recovery(desk)
+    with connect(desk.url) as connection, pytest.raises(LeaseLost):
+        held.guard(connection)
+    with connect(desk.url) as connection, pytest.raises(LeaseLost):
+        held.settle_and_commit(connection, SUCCESS, {})
+    rows = desk.sql("select kind, cycle_id, stream, attempt, holder from collect.lease_events order by event_id")
+    assert [row.pop("kind") for row in rows] == ["expired", "refused", "refused"]
+    whose = {"cycle_id": held.cycle.cycle_id, "stream": desk.stream.name, "attempt": 1, "holder": "the sleeper"}
+    assert rows == [whose] * 3
+
+
+def test_who_worked_on_a_cycle_is_known_when_the_lease_is_over(desk: Desk) -> None:
+    desk.add_chunks(RUN)
+    desk.settle(desk.claimed(Mode.BACKFILL, RUN, "finra.lane of a run on a host"), SUCCESS)
+    row = desk.cycle()
+    assert (row["lease_owner"], row["worked_by"]) == (None, "finra.lane of a run on a host")
+
+
 def test_a_lease_that_was_given_back_is_over_for_its_holder(desk: Desk) -> None:
     desk.add_chunks(RUN)
     held = desk.claimed(Mode.BACKFILL, RUN)

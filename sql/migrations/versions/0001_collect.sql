@@ -229,7 +229,9 @@ create index cycles_over on collect.cycles (finished_at, cycle_id)
     where cycle_status in ('SUCCESS', 'FAILED', 'BUDGET_EXHAUSTED');
 create index cycles_by_window on collect.cycles (stream, window_start desc) where window_start is not null;
 create index cycles_by_run on collect.cycles (run_id, stream, cycle_status, cycle_id) where run_id is not null;
-create index cycles_day_budget on collect.cycles (stream, run_date) where run_date is not null;
+create index cycles_day_budget on collect.cycles (stream, run_date, cycle_id) where run_date is not null;
+create index cycles_by_date on collect.cycles (run_date, cycle_id) include (stream, cycle_status) where run_date is not null;
+create index cycles_not_well on collect.cycles (cycle_id) where cycle_status in ('FAILED', 'BUDGET_EXHAUSTED');
 create unique index cycles_one_open_poll on collect.cycles (stream)
     where mode = 'poll' and run_id is null and cycle_status in ('PENDING', 'RUNNING');
 
@@ -309,6 +311,7 @@ create index fetches_by_key on collect.fetches (stream, request_key, fetch_id de
 create index fetches_by_cycle on collect.fetches (cycle_id);
 create index fetches_to_apply on collect.fetches (stream, cycle_id)
     where applied_at is null and answer_class in ('data', 'empty');
+create index fetches_by_time on collect.fetches using brin (sent_at) with (pages_per_range = 32, autosummarize = on);
 create index fetches_by_session on collect.fetches (stream, session_date, fetch_id)
     where answer_class in ('data', 'empty');
 

@@ -4,6 +4,27 @@
 -- Every function here is VOLATILE, reads the clock after the locks it waits for, and is sent together with its
 -- COMMIT, so that no paused client holds the gate. The order of locks is cycle row, then gate, everywhere.
 
+create table collect.lease_events (
+    event_id  bigint generated always as identity primary key,
+    at        timestamptz(6) not null,
+    kind      text not null check (kind in ('expired', 'refused')),
+    cycle_id  bigint not null,
+    stream    text not null,
+    attempt   integer not null,
+    holder    text,
+    words     text not null
+);
+comment on table collect.lease_events is 'Leases that ended because their holder vanished, and writes refused to holders whose lease was over';
+comment on column collect.lease_events.event_id is 'Number';
+comment on column collect.lease_events.at is 'When it was ended, or the write refused';
+comment on column collect.lease_events.kind is 'expired: ended by recovery; refused: a write came after the end, and nothing of it was kept';
+comment on column collect.lease_events.cycle_id is 'Cycle';
+comment on column collect.lease_events.stream is 'Its stream';
+comment on column collect.lease_events.attempt is 'The claim that it was';
+comment on column collect.lease_events.holder is 'Who held it';
+comment on column collect.lease_events.words is 'What was seen';
+create index lease_events_by_time on collect.lease_events (at, kind);
+
 create function collect.pass_gate(who text, out at timestamptz, out path text)
 language plpgsql volatile set search_path = collect, pg_temp as $$
 begin

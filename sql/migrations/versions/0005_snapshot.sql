@@ -25,10 +25,12 @@ comment on column collect.streams.service_why is 'Why so';
 
 alter table collect.cycles
     add column abnormal boolean,
-    add column seen_count bigint;
+    add column seen_count bigint,
+    add column worked_by text;
 comment on column collect.cycles.abnormal is
     'Health as this window found it: true where it failed, or was complete and empty where that is never right; null sets and clears nothing';
 comment on column collect.cycles.seen_count is 'Items that a listing showed; windows of listings only';
+comment on column collect.cycles.worked_by is 'Who claimed it last; kept when the lease is over, so that the log of its work is found';
 create index cycles_never_started on collect.cycles (stream, window_start) where cycle_status = 'NOT_STARTED';
 create index cycles_health on collect.cycles (stream, window_start desc) where window_start is not null and abnormal is not null;
 create index seen_items_by_age on collect.seen_items (seen_at);
@@ -742,7 +744,7 @@ begin
     return query
         update collect.cycles c
            set cycle_status = 'RUNNING', lease_token = gen_random_uuid(), lease_owner = p_owner, lease_until = t + p_ttl,
-               attempt = c.attempt + 1, started_at = coalesce(c.started_at, t), next_eligible_at = null, updated_at = t,
+               worked_by = p_owner, attempt = c.attempt + 1, started_at = coalesce(c.started_at, t), next_eligible_at = null, updated_at = t,
                gate_at = case when p_mode = 'poll' then t end
          where c.cycle_id = v_id and c.cycle_status = 'PENDING'
         returning c.*;
@@ -832,6 +834,11 @@ begin
                    updated_at = t, gate_at = case when c.mode = 'poll' then t end
              where c.cycle_id = v.cycle_id and c.cycle_status = 'RUNNING' and c.lease_until <= t
             returning c.*;
+        if found then
+            insert into collect.lease_events (at, kind, cycle_id, stream, attempt, holder, words)
+            values (t, 'expired', v.cycle_id, v.stream, v.attempt, v.lease_owner,
+                    format('held until %s and gave no sign of life', v.lease_until));
+        end if;
         if v.mode = 'poll' and v.run_id is null then
             perform collect.tell_second_failure(v.cycle_id);
         end if;
