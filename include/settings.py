@@ -164,6 +164,18 @@ def connection(name: str) -> ConnectionSetting:
     )
 
 
+def behind_pooler() -> bool:
+    """Say whether the warehouse is reached through a pooler that works by transaction, such as PgBouncer.
+
+    Raises:
+        SettingError: DAYBOOK_POOLER is neither empty nor `transaction`.
+    """
+    text = os.environ.get("DAYBOOK_POOLER", "").strip().lower()
+    if text not in ("", "transaction"):
+        raise SettingError(f"DAYBOOK_POOLER must be empty or transaction, not {text!r}.")
+    return text == "transaction"
+
+
 def connection_text(connection: str) -> str | None:
     """The text of `AIRFLOW_CONN_<CONNECTION>` (a URI or JSON), or None where it is not set."""
     return os.environ.get(f"AIRFLOW_CONN_{connection.upper()}") or None

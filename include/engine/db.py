@@ -18,10 +18,13 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import dict_row
 
-from include.settings import ROOT
+from include.settings import ROOT, behind_pooler
 
 Row = dict[str, Any]
 Connection = psycopg.Connection[Row]
+
+# From which use on a statement is prepared on its connection.
+PREPARE_AFTER = 5
 
 _NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 
@@ -86,6 +89,9 @@ def connect(
         "idle_in_transaction_session_timeout": f"{int(idle_timeout * 1000)}",
         "timezone": "UTC",
     }
+    # A pooler hands each transaction another server connection: what was set or prepared on one is not on the next.
+    # There the role brings the timeouts, as README says.
+    is_pooled = behind_pooler()
     return psycopg.connect(
         url,
         row_factory=dict_row,
@@ -97,7 +103,8 @@ def connect(
         keepalives_interval=5,
         keepalives_count=3,
         tcp_user_timeout=30_000,
-        options=" ".join(f"-c {name}={value}" for name, value in settings.items()),
+        prepare_threshold=None if is_pooled else PREPARE_AFTER,
+        options=None if is_pooled else " ".join(f"-c {name}={value}" for name, value in settings.items()),
     )
 
 

@@ -166,6 +166,11 @@ def _adopt(root: Path, venv: Path, wanted: str) -> None:
 
 
 def _make(root: Path, venv: Path, wanted: str) -> None:
+    if venv.is_symlink():
+        raise CannotMake(
+            f"{venv} is a link to {os.readlink(venv)}, where no finished .venv of this checkout is. It was left as it "
+            "is. Remove the link and start again, or let it point to one that works."
+        )
     say(f"making .venv with Python {'.'.join(map(str, sys.version_info[:3]))} (once; a few minutes)")
     if venv.exists():
         say("the one that is there was not finished and is made anew")

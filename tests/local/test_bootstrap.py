@@ -105,6 +105,16 @@ def test_something_else_under_the_name_is_left_alone(checkout: Path) -> None:
     assert (checkout / ".venv" / "thesis.txt").read_text() == "mine"
 
 
+def test_a_link_that_leads_to_nothing_finished_is_left_alone(checkout: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (checkout / ".venv").symlink_to(elsewhere)
+    with pytest.raises(CannotMake, match=r"is a link to .* Remove the link and start again"):
+        bootstrap.ensure(checkout)
+    assert (checkout / ".venv").is_symlink()
+    assert elsewhere.is_dir()
+
+
 def test_too_little_room_is_told_before_anything_is_made(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage(checkout)._replace(free=1_000_000)
     monkeypatch.setattr(bootstrap.shutil, "disk_usage", lambda path: usage)
