@@ -1,14 +1,16 @@
 """The tasks that collect: one per stream for what is due now, and lanes for backfills and replays.
 
 Promises: a task works in ticks under leases of the engine and ends as the rows say. An asset event is sent only when
-rows changed. Never: nothing is asked of the upstream here, and no stream's failure is told of another.
+rows changed, and then at least once: what changed stays untold in the rows until Airflow has taken a task's success,
+and whichever task of the stream ends green next tells it. Never: nothing is asked of the upstream here, and no stream's
+failure is told of another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset, AssetAlias
 
@@ -17,6 +19,9 @@ from include.contract import Credentials, Mode, Stream
 from include.operators import declared
 from include.operators.endings import Ended
 from include.operators.tick import Tick, Turn
+
+if TYPE_CHECKING:
+    from include.engine.changes import Untold
 
 CHECK = "check_request"
 
@@ -35,8 +40,10 @@ class _Collecting(Tick):
     """What both kinds of task share: the stream, the request, the worker, the event."""
 
     def __init__(self, *, stream: str, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+        # A mapped task comes here with an empty callback of its own.
+        super().__init__(**{**kwargs, "on_success_callback": _confirm})
         self.stream = stream
+        self.told: Untold | None = None
 
     def request(self, context: Mapping[str, Any]) -> Ended | dict[str, Any]:
         """Return what check_request asks of this run, or how the task ends where that is nothing for it."""
@@ -66,13 +73,38 @@ class _Collecting(Tick):
         )
 
     def send_event(self, context: Mapping[str, Any], ended: Ended) -> None:
-        """Send the asset event of a green end that changed rows."""
-        if ended.how != "green" or not ended.changed:
+        """Send an asset event with a green end where rows of the stream changed and nobody was told yet."""
+        from include.engine import changes
+        from include.operators import resolve
+
+        if ended.how != "green" or not ended.tells:
             return
-        facts = {name: ended.data.get(name) for name in ("kst_day", "session_date", "cycle_id", "run_id")}
-        context["outlet_events"][alias(self.stream)].add(
-            asset(self.stream), extra={"stream": self.stream, "changed": ended.changed, **facts}
-        )
+        untold = changes.untold(resolve.warehouse_url(), self.stream)
+        if not untold.changed:
+            return
+        self.told = untold
+        extra = {
+            "stream": self.stream,
+            "changed": untold.changed,
+            "kst_day": untold.kst_day.isoformat(),
+            "session_date": untold.session_date.isoformat() if untold.session_date else None,
+            "cycle_id": untold.cycle_id,
+            "run_id": untold.run_id,
+        }
+        context["outlet_events"][alias(self.stream)].add(asset(self.stream), extra=extra)
+
+
+def _confirm(context: Mapping[str, Any]) -> None:
+    """Write that what a task told is told: Airflow calls this once it has taken the success with its events.
+
+    A task that is killed before never gets here; then the next one tells once more.
+    """
+    from include.engine import changes
+    from include.operators import resolve
+
+    told = context["task"].told
+    if told is not None:
+        changes.confirm(resolve.warehouse_url(), told)
 
 
 class PollOperator(_Collecting):
@@ -117,8 +149,7 @@ class LaneOperator(_Collecting):
         mode = Mode(asked["mode"])
         stream = declared.stream(self.stream)
         worker = self.worker(stream, turn, asks=mode is not Mode.REPLAY)
-        job = lanes.Job(asked["run_id"], mode, into_tables=asked["replay_into"] == "overwrite")
-        ended = lanes.work(worker, stream, job, turn)
+        ended = lanes.work(worker, stream, lanes.Job(asked["run_id"], mode), turn)
         context["lane"] = f"lane {self.lane}: {ended.words.partition(' – ')[0].lower()}"
         self.send_event(context, ended)
         return ended

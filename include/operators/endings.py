@@ -46,15 +46,15 @@ FOR_GOOD = _ForGood()
 class Ended:
     """What a task, or one tick of it, came to.
 
-    `how`: `green`, `red`, `skipped`, or `again` after `wait`. `data` goes to the XCom: ids and counts only. `changed`
-    says how many rows were written, for the asset event.
+    `how`: `green`, `red`, `skipped`, or `again` after `wait`. `data` goes to the XCom: ids and counts only. `tells`
+    says whether a green end may tell others what changed; a lane leaves it to the one that works longest.
     """
 
     how: Literal["green", "red", "skipped", "again"]
     words: str
     data: Mapping[str, Any] = field(default_factory=dict)
     wait: timedelta = SHORTEST_WAIT
-    changed: int = 0
+    tells: bool = True
 
     def outcome(self) -> dict[str, Any]:
         """Return what goes to the XCom `outcome`."""

@@ -11,7 +11,6 @@ import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from include.calendars import SEOUL
 from include.contract import TERMINAL, Mode, Outcome, Stream
 from include.engine import cycle, hosts, jobs, replay, upkeep, windows
 from include.engine.cycle import Worker
@@ -29,17 +28,16 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Job:
-    """What a lane works for: the run's name, its mode, and whether it writes into the tables or into copies."""
+    """What a lane works for: the run's name and its mode."""
 
     run_id: str
     mode: Mode
-    into_tables: bool = True
 
 
 def work(worker: Worker, stream: Stream, job: Job, turn: Turn) -> Ended:
     """Work chunks until none can be claimed, the tick has claimed its share, or its time is used."""
     windows.declare(worker.url, (stream,))
-    has_worked, claimed = False, set[int | None]()
+    claimed = set[int | None]()
     while True:
         if len(claimed) >= MOST_CYCLES:
             return _gives_place(worker, stream, job, turn)
@@ -49,8 +47,7 @@ def work(worker: Worker, stream: Stream, job: Job, turn: Turn) -> Ended:
                 lambda: bool(_left_behind(worker, stream, job, turn)), worker.nap
             ):
                 continue
-            return _idle(worker, stream, job, turn, tells=has_worked and job.into_tables)
-        has_worked = True
+            return _idle(worker, stream, job, turn)
         claimed.add(verdict.cycle_id)
         data = {**data_of(verdict), "run_id": job.run_id}
         if verdict.is_refused:
@@ -73,7 +70,7 @@ def _gives_place(worker: Worker, stream: Stream, job: Job, turn: Turn) -> Ended:
     """End a tick that has claimed its share: another task has the place now, and this lane goes on after it."""
     state = jobs.progress(worker.url, job.run_id, stream.name)
     if not state.open:
-        return _idle(worker, stream, job, turn, tells=job.into_tables)
+        return _idle(worker, stream, job, turn)
     words = (
         f"GOING ON – {state.words}. This tick has worked {MOST_CYCLES} chunks; the lane gives its place to whoever "
         f"waits for one, and goes on in {SHORTEST_WAIT.seconds} s."
@@ -94,10 +91,10 @@ def _left_behind(worker: Worker, stream: Stream, job: Job, turn: Turn) -> list[d
     return [until for owner, until in held.items() if turn.is_mine(owner)]
 
 
-def _idle(worker: Worker, stream: Stream, job: Job, turn: Turn, *, tells: bool) -> Ended:
+def _idle(worker: Worker, stream: Stream, job: Job, turn: Turn) -> Ended:
     """Nothing can be claimed: wait for chunks that wait, or end as the stream's part of the run stands.
 
-    The lane that settles the last chunk tells of all rows that changed; one that only finds it settled does not.
+    While other lanes have chunks, what changed is left to them to tell: once, when all of it is there.
     """
     state = jobs.progress(worker.url, job.run_id, stream.name)
     data = {"stream": stream.name, "run_id": job.run_id, "done": state.done, "total": state.total}
@@ -113,19 +110,17 @@ def _idle(worker: Worker, stream: Stream, job: Job, turn: Turn, *, tells: bool) 
         wait = max(mine) - windows.standing(worker.url, stream).now
         return Ended("again", f"WAITING – {state.words}; an attempt of this lane vanished with its lease.", data, wait)
     if state.running:
-        return Ended("green", f"LANE DONE – {state.words}; other lanes have the rest.", data)
-    today = windows.standing(worker.url, stream).now.astimezone(SEOUL).date()
-    return _settled(state, {**data, "kst_day": today.isoformat()}, tells=tells)
+        return Ended("green", f"LANE DONE – {state.words}; other lanes have the rest.", data, tells=False)
+    return _settled(state, data)
 
 
-def _settled(state: Progress, data: dict[str, object], *, tells: bool) -> Ended:
-    changed = state.rows_new + state.rows_changed + state.rows_withdrawn
+def _settled(state: Progress, data: dict[str, object]) -> Ended:
     if state.failed:
         words = f"FAILED – {state.words}. First: {state.first_failure}. {again(state.run_id)}"
         return Ended("red", words, data)
     word = "BUDGET" if state.out_of_budget else "PARTIAL" if state.partial else "DONE"
     words = f"{word} – {state.words}; {rows(state)}."
-    return Ended("green", words, data, changed=changed if tells else 0)
+    return Ended("green", words, data)
 
 
 def rows(state: Progress) -> str:

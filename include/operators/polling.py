@@ -7,7 +7,7 @@ no state of a task is asked, only rows; no source is known by name.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -47,7 +47,7 @@ def poll(worker: Worker, stream: Stream, asked: Asked, turn: Turn) -> Ended:
             if verdict is not None:
                 log.warning(verdict.words)
             if over:
-                return _over(worker, over)
+                return _over(over)
             if turn.is_mine(_holder(worker, stream)) and turn.wait_for_handover(
                 lambda: turn.is_mine(_holder(worker, stream)), worker.nap
             ):
@@ -56,7 +56,7 @@ def poll(worker: Worker, stream: Stream, asked: Asked, turn: Turn) -> Ended:
         if verdict.status in TERMINAL:
             over.append(verdict)
             if verdict.status is CycleStatus.FAILED or len(over) >= MOST_CYCLES:
-                return _over(worker, over)
+                return _over(over)
             continue
         if verdict.is_stopped or not (verdict.next_eligible_at or turn.has_time(stream.budget.slice_seconds)):
             return Ended("again", verdict.words, data_of(verdict))
@@ -74,23 +74,15 @@ def data_of(verdict: Verdict) -> dict[str, Any]:
     return data
 
 
-def ended_as(verdict: Verdict, words: str, changed: int = 0) -> Ended:
+def ended_as(verdict: Verdict, words: str) -> Ended:
     """Return how a task ends whose cycle is over: red where it failed, otherwise green."""
     is_red = verdict.status is CycleStatus.FAILED
-    return Ended("red" if is_red else "green", words, data_of(verdict), changed=changed)
+    return Ended("red" if is_red else "green", words, data_of(verdict))
 
 
-def _over(worker: Worker, verdicts: list[Verdict]) -> Ended:
-    """The windows that this tick saw the end of: the last one decides, and the words name those before it.
-
-    What changed is read from the rows: earlier ticks may have written most of it.
-    """
-    words = "; before it: ".join(verdict.words for verdict in reversed(verdicts))
-    rows = windows.rows_of(worker.url, [verdict.cycle_id for verdict in verdicts if verdict.cycle_id is not None])
-    changed = sum(windows.verdict_of(row).counts.touched for row in rows.values())
-    days = [row["run_date"].isoformat() for row in rows.values()]
-    ended = ended_as(verdicts[-1], words, changed)
-    return replace(ended, data={**ended.data, "kst_day": max(days, default=None)})
+def _over(verdicts: list[Verdict]) -> Ended:
+    """The windows that this tick saw the end of: the last one decides, and the words name those before it."""
+    return ended_as(verdicts[-1], "; before it: ".join(verdict.words for verdict in reversed(verdicts)))
 
 
 def _holder(worker: Worker, stream: Stream) -> str | None:

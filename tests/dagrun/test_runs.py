@@ -19,6 +19,9 @@ def test_a_poll_collects_and_leaves_the_lanes_out(run, warehouse):
     )
     assert warehouse("select cycle_status from collect.cycles") == [{"cycle_status": "SUCCESS"}]
     assert warehouse("select count(*) > 0 as some from market.finra_short_volume") == [{"some": True}]
+    assert warehouse("select new_count > 0 and told_count = new_count as is_told from collect.cycles") == [
+        {"is_told": True}
+    ], "Airflow has taken the event, and then it is written that the word is out"
 
 
 def test_a_backfill_is_worked_by_lanes_and_told_once(run, warehouse):
@@ -35,6 +38,9 @@ def test_a_backfill_is_worked_by_lanes_and_told_once(run, warehouse):
     assert warehouse("select outcome, total_chunks from collect.job_runs") == [
         {"outcome": "success", "total_chunks": 2}
     ]
+    assert warehouse(
+        "select bool_and(told_count = new_count) as all, sum(new_count) > 0 as some from collect.cycles"
+    ) == [{"all": True, "some": True}]
 
 
 def test_a_bad_request_is_red_at_once_without_a_retry_or_a_trace(run, warehouse, capfd):

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import date
+from types import SimpleNamespace
+
 import pytest
 
+from include.engine import changes
+from include.engine.changes import Untold
 from include.operators import collect, lanes, polling
 from include.operators.collect import LaneOperator, PollOperator
 from include.operators.endings import Ended
 from tests.operators.stage import NOW, STREAM, Ti, asked, context, turn
 
-pytestmark = pytest.mark.usefixtures("connected")
+pytestmark = pytest.mark.usefixtures("connected", "untold")
+
+CHANGED = Untold(9, date(2026, 9, 16), date(2026, 9, 15), 7, None, [7], [9])
+
+
+@pytest.fixture
+def untold(monkeypatch):
+    """What the rows say that nobody was told of, and what was confirmed."""
+    found = SimpleNamespace(now=replace(CHANGED, changed=0), confirmed=[])
+    monkeypatch.setattr(changes, "untold", lambda url, stream: found.now)
+    monkeypatch.setattr(changes, "confirm", lambda url, told: found.confirmed.append(told))
+    return found
 
 
 def poll(ti, **run):
@@ -30,9 +47,7 @@ def polled(monkeypatch):
 
     def poll(worker, stream, asked, turn):
         calls.append((worker, stream, asked))
-        return Ended(
-            "green", "DONE – all", {"cycle_id": 7, "kst_day": "2026-09-16", "session_date": "2026-09-15"}, changed=9
-        )
+        return Ended("green", "DONE – all", {"cycle_id": 7})
 
     monkeypatch.setattr(polling, "poll", poll)
     return calls
@@ -54,7 +69,8 @@ def test_a_task_for_which_there_is_nothing_is_skipped_in_words(polled, ti, words
     assert polled == []
 
 
-def test_rows_that_changed_are_told_through_the_alias(polled):
+def test_rows_that_changed_are_told_through_the_alias(polled, untold):
+    untold.now = CHANGED
     _, sent = poll(asked())
     assert sent == [
         (
@@ -72,10 +88,33 @@ def test_rows_that_changed_are_told_through_the_alias(polled):
     ]
 
 
-@pytest.mark.parametrize("ended", [Ended("green", "DONE – nothing new"), Ended("red", "FAILED – at last", changed=5)])
-def test_without_a_change_or_with_a_failure_no_event_is_sent(monkeypatch, ended):
+def test_without_a_change_no_event_is_sent(polled):
+    assert poll(asked())[1] == []
+
+
+@pytest.mark.parametrize(
+    "ended", [Ended("red", "FAILED – at last"), Ended("again", "WAITING"), Ended("green", "LANE DONE", tells=False)]
+)
+def test_no_event_is_sent_with_a_failure_or_before_the_end(monkeypatch, untold, ended):
+    untold.now = CHANGED
     monkeypatch.setattr(polling, "poll", lambda *_: ended)
     assert poll(asked())[1] == []
+
+
+def test_what_an_attempt_before_this_one_changed_is_told_by_this_one(monkeypatch, untold):
+    untold.now = CHANGED
+    monkeypatch.setattr(polling, "poll", lambda *_: Ended("green", "NOTHING TO DO – it is over"))
+    assert len(poll(asked())[1]) == 1
+
+
+def test_what_was_told_is_confirmed_once_airflow_has_taken_the_success_and_not_before(polled, untold):
+    untold.now = CHANGED
+    operator = PollOperator(task_id="short_volume", stream=STREAM.name)
+    operator.work(context(asked()), turn())
+    assert untold.confirmed == []
+    (callback,) = operator.on_success_callback
+    callback({"task": operator})
+    assert untold.confirmed == [CHANGED]
 
 
 @pytest.mark.parametrize(
@@ -104,16 +143,14 @@ def test_the_newest_of_named_keys_is_a_run_of_its_own(monkeypatch):
     assert jobs == [lanes.Job("poll.finra.manual-1", "poll")]
 
 
-@pytest.mark.parametrize(
-    ("mode", "into", "into_tables"), [("backfill", "overwrite", True), ("replay", "versioned", False)]
-)
-def test_a_lane_works_for_the_run_and_says_so_on_its_label(monkeypatch, mode, into, into_tables):
+@pytest.mark.parametrize("mode", ["backfill", "replay"])
+def test_a_lane_works_for_the_run_and_says_so_on_its_label(monkeypatch, mode):
     jobs = []
     monkeypatch.setattr(
         lanes, "work", lambda worker, stream, job, turn: jobs.append(job) or Ended("green", "DONE – all")
     )
-    ended, given = lane(asked(mode, "r", replay_into=into))
-    assert jobs == [lanes.Job("r", mode, into_tables)]
+    ended, given = lane(asked(mode, "r"))
+    assert jobs == [lanes.Job("r", mode)]
     assert ended.how == "green"
     assert given["lane"] == "lane 2: done"
 

@@ -27,30 +27,25 @@ def test_a_lane_works_the_chunks_of_its_run_in_its_mode(engine, mode):
     assert engine.asked == [(str(mode), "r")] * 3
 
 
-def test_the_lane_that_settles_the_last_chunk_tells_of_all_rows_that_changed(engine):
+def test_the_lane_after_which_nothing_is_left_tells_what_changed(engine):
     engine.script = [DONE]
     engine.progress = progress(total=9, done=9, rows_new=5, rows_changed=2, rows_withdrawn=1)
     ended = tick()
-    assert (ended.how, ended.changed) == ("green", 8)
+    assert (ended.how, ended.tells) == ("green", True)
     assert ended.words.startswith("DONE – 9 of 9 chunks done")
 
 
-def test_a_lane_that_only_finds_all_settled_tells_of_nothing(engine):
+def test_a_lane_that_finds_all_settled_tells_too_as_who_settled_it_may_have_been_killed(engine):
     engine.progress = progress(total=9, done=9, rows_new=5)
-    assert tick().changed == 0
+    assert tick().tells
 
 
-def test_a_replay_into_copies_changes_no_table_and_tells_of_nothing(engine):
-    engine.script = [DONE]
-    engine.progress = progress(total=1, done=1, rows_new=5)
-    assert tick(Job("r", Mode.REPLAY, into_tables=False)).changed == 0
-
-
-def test_a_lane_does_not_wait_for_other_lanes(engine):
+def test_a_lane_does_not_wait_for_other_lanes_and_leaves_the_telling_to_them(engine):
     engine.progress = progress(total=9, done=8, running=1)
     ended = tick()
     assert ended.how == "green"
     assert ended.words.startswith("LANE DONE – 8 of 9")
+    assert not ended.tells
 
 
 def test_a_lane_waits_for_chunks_that_wait(engine):

@@ -141,6 +141,7 @@ create table collect.cycles (
     new_count                bigint not null default 0,
     changed_count            bigint not null default 0,
     withdrawn_count          bigint not null default 0,
+    told_count               bigint not null default 0,
     missed_count             bigint,
     closed_count             bigint,
     quarantined_count        bigint not null default 0,
@@ -203,6 +204,7 @@ comment on column collect.cycles.fetched_count is 'Rows read from answers';
 comment on column collect.cycles.new_count is 'Rows that were not there before';
 comment on column collect.cycles.changed_count is 'Rows whose values changed';
 comment on column collect.cycles.withdrawn_count is 'Rows that their unit no longer gives';
+comment on column collect.cycles.told_count is 'How many of the new, changed and withdrawn rows others were told of by an event';
 comment on column collect.cycles.missed_count is 'Open items that a complete listing did not show; polls only';
 comment on column collect.cycles.closed_count is 'Items closed by it; polls only';
 comment on column collect.cycles.quarantined_count is 'Rows and units put to quarantine';
@@ -225,6 +227,7 @@ create index cycles_ready on collect.cycles (cycle_status, next_eligible_at, run
     where cycle_status in ('NOT_STARTED', 'PENDING');
 create index cycles_ready_of_stream on collect.cycles (stream, mode, run_id, cycle_id) where cycle_status = 'PENDING';
 create index cycles_leased on collect.cycles (lease_until) where cycle_status = 'RUNNING';
+create index cycles_untold on collect.cycles (stream, cycle_id) where new_count + changed_count + withdrawn_count > told_count;
 create index cycles_over on collect.cycles (finished_at, cycle_id)
     where cycle_status in ('SUCCESS', 'FAILED', 'BUDGET_EXHAUSTED');
 create index cycles_by_window on collect.cycles (stream, window_start desc) where window_start is not null;
