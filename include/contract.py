@@ -7,7 +7,7 @@ Never: no input or output, no clock, no database, no Airflow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
@@ -89,7 +89,8 @@ class Request:
     is absolute, on one of the source's hosts and free of secrets: the
     engine adds credentials when it sends. `session_date` is the day that the data belongs to, None where a
     request has none. `expected` says that the calendar expects data: then an absence means "not yet".
-    `required` says that a poll is not complete without it. `kind` is what it costs: a list page or a detail.
+    `required` says that a poll is not complete without it. `kind` is what it costs: a list page or a detail. `since`
+    is for `follow` alone and never sent: only what is newer than this day is wanted, everything where it is None.
     """
 
     key: str
@@ -103,6 +104,7 @@ class Request:
     expected: bool = True
     required: bool = True
     kind: Literal["list", "detail"] = "detail"
+    since: date | None = None
 
 
 class Body(Protocol):
@@ -224,7 +226,25 @@ class Parsed:
 
 
 class DefiniteRefusal(Exception):
-    """An upstream says no for a reason that asking again cannot mend: credentials, plan, schema."""
+    """An upstream says no for a reason that asking again cannot mend: credentials, plan, schema.
+
+    `may_pass`: this upstream says so under load too; it is asked again, slowly, before it is believed.
+    """
+
+    def __init__(self, text: str, *, may_pass: bool = False) -> None:
+        super().__init__(text)
+        self.may_pass = may_pass
+
+
+class AnswerError(Exception):
+    """The answer to one request is an error; the text says which, in words for an operator.
+
+    `may_pass`: it is worth asking again at once, with the usual waits.
+    """
+
+    def __init__(self, text: str, *, may_pass: bool = False) -> None:
+        super().__init__(text)
+        self.may_pass = may_pass
 
 
 class ParseError(Exception):
@@ -249,11 +269,15 @@ class Budget:
 
 @dataclass(frozen=True)
 class HostGroup:
-    """Requests that an upstream counts together: one interval for every stream, worker and machine."""
+    """Requests that an upstream counts together: one interval for every stream, worker and machine.
+
+    `penalty` is how long a block stops the group, `busy_wait` the least wait after "too many requests" (429).
+    """
 
     name: str
     interval: timedelta
     penalty: timedelta = timedelta(minutes=10)
+    busy_wait: timedelta = timedelta(0)
 
 
 @dataclass(frozen=True)
@@ -298,7 +322,7 @@ class Ask:
 
     `sessions` are the calendar's open days, newest first; `closed` are days that the calendar calls closed
     and that a backfill asks once all the same. `pending` are request keys whose time has come. `keys` limits
-    the plan to what the operator named.
+    the plan to what the operator named. `chunk` is what a chunk of the stream's own naming asks for.
     """
 
     mode: Mode
@@ -307,6 +331,36 @@ class Ask:
     pending: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     cursor: Mapping[str, Any] = field(default_factory=dict)
+    chunk: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Span:
+    """The ground of a backfill or replay: session dates, both inclusive, and the keys that it is limited to.
+
+    `today` is the upstream's own day at which the run is planned; the span never reaches past it.
+    """
+
+    mode: Mode
+    start: date
+    end: date
+    today: date
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """One piece of a backfill or replay: worked, counted, failed and tried again by itself.
+
+    `name` is unique within the stream's run and stable, in an operator's words (`2026-09-15`, `GDP/2024`,
+    `2024-01/g003`). `session_date` is the newest session that it is for. `asks` are JSON values from which `plan`
+    makes the requests (`Ask.chunk`); requests of one key in several chunks of a run are sent once. A replay reads
+    again the units that the plan names.
+    """
+
+    name: str
+    session_date: date
+    asks: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -322,6 +376,8 @@ class Stream:
 
     `plan(ask)` gives the requests (deterministic, finite, keys without secrets), `follow(request, answer)` the
     further pages, `classify(answer)` what an answer is, `parse(unit)` its rows. `parser_version` only grows.
+    `chunks(span)` names the pieces of a backfill or replay, newest first and the same each time; None: its days.
+    `usual_requests` is what one planned request comes to with its further pages, for estimates.
     `listing` says that a complete poll shows every open item, named by the key of the first table; one that
     `close_after` complete polls in a row did not show is closed. `job` names the job of the source that works the
     stream, None for its main one.
@@ -340,6 +396,8 @@ class Stream:
     parse: Callable[[Unit], Parsed]
     first_session: date
     follow: Callable[[Request, Answer], Sequence[Request]] = lambda request, answer: ()
+    chunks: Callable[[Span], Iterator[Chunk]] | None = None
+    usual_requests: int = 1
     recheck: Recheck | None = None
     listing: bool = False
     close_after: int = 3
@@ -363,7 +421,10 @@ class Stream:
 
 @dataclass(frozen=True)
 class Source:
-    """An upstream: its streams in the order in which they are worked, hosts, connection and terms."""
+    """An upstream: its streams in the order in which they are worked, hosts, connection and terms.
+
+    `key_param` names the query parameter that carries the connection's key; it is added when a request is sent.
+    """
 
     name: str
     title: str
@@ -373,6 +434,7 @@ class Source:
     needs_key: bool
     terms: str
     user_agent: str = ""
+    key_param: str = ""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ def build(
 
     Args:
         host: with or without a scheme, as people write it in a connection; empty means the source's own.
-        password: the key, where the upstream wants one.
+        password: the key, where the upstream wants one; as a query parameter where the source says which.
         schema: http or https, where the host does not say.
         extra: `user_agent` names a contact for upstreams that ask for one.
     """
@@ -42,6 +42,7 @@ def build(
         base_url=base or source.hosts[0],
         default_host=source.hosts[0],
         user_agent=str((extra or {}).get("user_agent") or source.user_agent or DEFAULT_USER_AGENT),
+        params={source.key_param: password} if source.key_param and password else {},
         secrets=(password,) if password else (),
         sandbox_url=sandbox_url,
     )

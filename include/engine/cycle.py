@@ -124,12 +124,13 @@ def _slice(
         repaired = _repair(worker, stream, lease, pause, connection)
     except OSError as error:
         ending = _no_storage(error)
+    planned = plan.for_cycle(connection, stream, cycle, days)
     part = Slice(
         lease,
         stream,
         days,
-        plan.for_cycle(connection, stream, cycle, days),
-        fetches.answered_keys(connection, cycle.cycle_id),
+        planned,
+        _answered(connection, stream, cycle, planned),
         time.monotonic(),
         plan.spent_today(connection, cycle),
         counts=repaired,
@@ -157,6 +158,15 @@ def _slice(
             verdict = close(part, _no_storage(error), lambda finish: _apply(worker, connection, part, finish))
     worker.signal("settled")
     return verdict
+
+
+def _answered(connection: Connection, stream: Stream, cycle: Cycle, planned: Plan) -> dict[str, AnswerClass]:
+    """Return what needs no asking: answered to this cycle, or to another chunk of its run."""
+    own = fetches.answered_keys(connection, cycle.cycle_id)
+    if cycle.run_id is None or stream.chunks is None:
+        return own
+    keys = [request.key for request in planned.requests]
+    return {**fetches.answered_in_run(connection, stream.name, cycle.run_id, cycle.cycle_id, keys), **own}
 
 
 def _repair(worker: Worker, stream: Stream, lease: Lease, pause: Lock, connection: Connection) -> Counts:

@@ -1,8 +1,9 @@
 """Asking for one thing: wait for the turn, send, store, tell what came back; again, where a fault may pass.
 
-Promises: network errors, 429 and 5xx are tried again at most three times with growing waits, Retry-After is
-honoured; every request sent has its own fetch row; a block page stops the whole host group. Never: nothing is sent
-without a turn, without a trusted lease, or after the worker was asked to stop.
+Promises: network errors, 423, 429, 5xx and what a source says may pass are tried again at most three times with
+growing waits, Retry-After and the host group's own wait are honoured; every request sent has its own fetch row; a block
+page stops the whole host group. Never: nothing is sent without a turn, without a trusted lease, or after the worker was
+asked to stop.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from datetime import datetime, timedelta
 
 import httpx
 
-from include.contract import Answer, AnswerClass, Credentials, DefiniteRefusal, Request, Stream
+from include.contract import Answer, AnswerClass, AnswerError, Credentials, DefiniteRefusal, Request, Stream
 from include.engine import fetches, hosts
 from include.engine.db import Connection
 from include.engine.http import Received, send
@@ -57,6 +58,7 @@ class Fetched:
     error: str | None = None
     blocked_until: datetime | None = None
     refusal: str | None = None
+    may_pass: bool = False
 
 
 def ask(asker: Asker, request: Request, page: int = 0, head_fetch: int | None = None) -> Fetched:
@@ -80,9 +82,11 @@ def ask(asker: Asker, request: Request, page: int = 0, head_fetch: int | None = 
         fetched = _take_in(
             asker, request, page, head_fetch, sent_at, received, attempt, has_validators=bool(validators)
         )
-        if fetched.answer_class is not AnswerClass.ERROR or fetched.refusal or not _may_pass(received):
+        if fetched.answer_class is not AnswerClass.ERROR or not fetched.may_pass:
             return fetched
         wait = max(_retry_after(received, sent_at), FIRST_WAIT_SECONDS * 2 ** (attempt - 1))
+        if received.status == httpx.codes.TOO_MANY_REQUESTS:
+            wait = max(wait, asker.stream.host_group.busy_wait.total_seconds())
         if wait > LONGEST_WAIT_SECONDS:
             until = hosts.block(
                 asker.connection,
@@ -110,6 +114,7 @@ def _take_in(
     """Tell what came back, write its fetch row and, for a block page, stop the host group."""
     answer_class, error, refusal = AnswerClass.ERROR, received.error, None
     more: tuple[Request, ...] = ()
+    may_pass = _may_pass(received)
     if received.status is not None:
         body = asker.raw.body(received.stored.sha256) if received.stored else asker.raw.nothing()
         answer = Answer(request, received.status, received.headers, body, sent_at)
@@ -119,6 +124,10 @@ def _take_in(
                 more = tuple(asker.stream.follow(request, answer))
         except DefiniteRefusal as no:
             refusal = error = str(no)
+            may_pass = no.may_pass
+        except AnswerError as no:
+            error = str(no)
+            may_pass = may_pass or no.may_pass
         except Exception as bug:
             error = f"the answer could not be understood: {type(bug).__name__}: {bug}"
         if answer_class is AnswerClass.UNCHANGED and not has_validators:
@@ -145,12 +154,12 @@ def _take_in(
     if answer_class is AnswerClass.BLOCKED:
         error = f"HTTP {received.status} with a page for people instead of data (fetch {fetch_id})"
         until = hosts.block(asker.connection, asker.stream.host_group.name, error)
-    return Fetched(request, answer_class, fetch_id, more, error, until, refusal)
+    return Fetched(request, answer_class, fetch_id, more, error, until, refusal, may_pass)
 
 
 def _may_pass(received: Received) -> bool:
     """Say whether a fault is of the kind that passes by itself."""
-    return received.status is None or received.status == 429 or received.status >= 500
+    return received.status is None or received.status in (423, 429) or received.status >= 500
 
 
 def _retry_after(received: Received, sent_at: datetime) -> float:

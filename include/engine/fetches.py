@@ -108,6 +108,20 @@ def answered_keys(connection: Connection, cycle_id: int) -> dict[str, AnswerClas
     return {row["request_key"]: AnswerClass(row["answer_class"]) for row in rows}
 
 
+def answered_in_run(
+    connection: Connection, stream: str, run_id: str, cycle_id: int, keys: Iterable[str]
+) -> dict[str, AnswerClass]:
+    """Return the class of each of these keys that another chunk of the run has had an answer to, read and applied.
+
+    One request may serve several chunks: it is sent by the first that comes to it.
+    """
+    rows = connection.execute(
+        query("fetches.answered_in_run"),
+        {"stream": stream, "run_id": run_id, "cycle": cycle_id, "keys": list(keys)},
+    ).fetchall()
+    return {row["request_key"]: AnswerClass(row["answer_class"]) for row in rows}
+
+
 def held_keys(connection: Connection, stream: str, sessions: Sequence[date]) -> dict[str, date]:
     """Return the keys of these sessions whose answers were applied, with their session."""
     rows = connection.execute(query("fetches.held"), {"stream": stream, "sessions": list(sessions)}).fetchall()
@@ -149,6 +163,12 @@ def read_by_newer(connection: Connection, stream: str, units: Iterable[str], par
 def units_between(connection: Connection, stream: str, start: date, end: date) -> list[str]:
     """Return the units with stored answers for session dates of a range, in name order."""
     rows = connection.execute(query("fetches.units_between"), {"stream": stream, "start": start, "end": end}).fetchall()
+    return [row["unit"] for row in rows]
+
+
+def units_with_answers(connection: Connection, stream: str, units: Iterable[str]) -> list[str]:
+    """Return those of some units that have stored answers, in name order."""
+    rows = connection.execute(query("fetches.units_with_answers"), {"stream": stream, "units": list(units)}).fetchall()
     return [row["unit"] for row in rows]
 
 

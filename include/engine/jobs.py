@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import islice
 from typing import Any, Literal
-from zoneinfo import ZoneInfo
 
-from include.calendars import Calendar, last_instant, window_for
-from include.contract import Ask, Mode, Outcome, Stream
-from include.engine import versioned, windows
+from include.calendars import Calendar
+from include.contract import Chunk, Mode, Outcome, Stream
+from include.engine import chunks, versioned, windows
 from include.engine.db import Connection, Row, connect, query
 from include.engine.verdict import kst
 
@@ -100,35 +99,17 @@ class Progress:
             if value:
                 text += f", {value:,} {word}"
         if self.restart_at:
-            text += f"; goes on at {self.restart_at.rpartition('/')[2]}"
+            text += f"; goes on at {self.restart_at.removeprefix(self.run_id + '/')}"
         return text
 
 
-def latest_day(stream: Stream, now: datetime) -> date:
-    """Return the last day that may be asked for: today, in the upstream's own zone."""
-    return now.astimezone(ZoneInfo(stream.schedule.timezone)).date()
-
-
-def chunk_days(request: JobRequest, stream: Stream, days: Calendar, now: datetime) -> Iterator[date]:
-    """Return the days of a run, newest first.
-
-    A backfill asks for every session and once for every other weekday, as the calendar may be wrong; weekends
-    are never asked for. A replay looks at every day of the range, as only what is stored can be there. A poll of
-    keys asks for the session of the window that was due last.
-    """
+def chunks_of(request: JobRequest, stream: Stream, days: Calendar, now: datetime) -> Iterator[Chunk]:
+    """Return the chunks of a run, newest first; a poll of keys has one, for the session that was due last."""
     if request.mode is Mode.POLL:
-        schedule = stream.schedule
-        newest = window_for(stream, last_instant(schedule.cron, schedule.timezone, now), days).session_date
-        assert newest is not None
-        yield newest
-        return
+        return chunks.newest(stream, request.keys, days, now)
     assert request.start is not None
     assert request.end is not None
-    day, first = min(request.end, latest_day(stream, now)), max(request.start, stream.first_session)
-    while day >= first:
-        if request.mode is Mode.REPLAY or day.weekday() < 5 or days.is_session(day):
-            yield day
-        day -= timedelta(days=1)
+    return chunks.between(stream, request.mode, request.start, request.end, request.keys, days, now)
 
 
 def check(request: JobRequest, now: datetime) -> None:
@@ -149,7 +130,7 @@ def check(request: JobRequest, now: datetime) -> None:
     if mode is Mode.REPLAY and not request.reason:
         raise JobRefused("mode=replay needs a reason: it is recorded with the run.")
     for stream in request.streams:
-        today = latest_day(stream, now)
+        today = chunks.latest_day(stream, now)
         if request.start and request.start > today:
             raise JobRefused(f"start_date {request.start} is in the future; the newest session can be {today}.")
         if request.end and request.end > today and mode is Mode.BACKFILL:
@@ -248,20 +229,18 @@ def plan(url: str, request: JobRequest, stream: Stream) -> int:
         planned_to = (row["planned_to"] or {}).get(stream.name)
         if planned_to == "all":
             return 0
-        days = windows.days_of(connection, stream)
-        todo = chunk_days(request, stream, days, windows.now(connection))
-        if planned_to:
-            todo = (day for day in todo if day < date.fromisoformat(planned_to))
+        days, now = windows.days_of(connection, stream), windows.now(connection)
+        todo = chunks.after(lambda: chunks_of(request, stream, days, now), planned_to)
         written = 0
         while batch := list(islice(todo, BATCH)):
-            written += _write(connection, request, stream, batch, batch[-1].isoformat())
+            written += _write(connection, request, stream, batch, batch[-1].name)
         _write(connection, request, stream, [], "all")
         return written
     finally:
         connection.close()
 
 
-def _write(connection: Connection, request: JobRequest, stream: Stream, batch: Sequence[date], planned_to: str) -> int:
+def _write(connection: Connection, request: JobRequest, stream: Stream, batch: Sequence[Chunk], planned_to: str) -> int:
     with connection.transaction():
         written = connection.execute(
             query("jobs.write_chunks"),
@@ -269,9 +248,9 @@ def _write(connection: Connection, request: JobRequest, stream: Stream, batch: S
                 "stream": stream.name,
                 "mode": str(request.mode),
                 "run_id": request.name,
-                "slots": [f"{request.name}/{day.isoformat()}" for day in batch],
-                "days": list(batch),
-                "chunks": [json.dumps({"day": day.isoformat(), "keys": list(request.keys)}) for day in batch],
+                "slots": [f"{request.name}/{chunk.name}" for chunk in batch],
+                "days": [chunk.session_date for chunk in batch],
+                "chunks": [json.dumps(dict(chunk.asks)) for chunk in batch],
             },
         ).rowcount
         connection.execute(
@@ -338,17 +317,15 @@ def dry_run(url: str, request: JobRequest) -> list[str]:
         lines = [f"DRY RUN – run {request.name} would be:"]
         for stream in request.streams:
             days = windows.days_of(connection, stream)
-            chunks, requests = 0, 0
-            for day in chunk_days(request, stream, days, now):
-                is_session = days.is_session(day)
-                sessions, closed = ((day,), ()) if is_session else ((), (day,))
-                chunks += 1
+            count, keys = 0, set[str]()
+            for chunk in chunks_of(request, stream, days, now):
+                count += 1
                 if request.mode is not Mode.REPLAY:
-                    ask = Ask(request.mode, sessions=sessions, closed=closed, keys=request.keys)
-                    requests += sum(1 for _ in stream.plan(ask))
+                    keys.update(each.key for each in stream.plan(chunks.ask(stream, request.mode, chunk.asks, days)))
+            requests = len(keys) * stream.usual_requests
             seconds = requests * stream.host_group.interval.total_seconds()
             lines.append(
-                f"{stream.name}: {chunks:,} chunks, {requests:,} requests, about {timedelta(seconds=round(seconds))} "
+                f"{stream.name}: {count:,} chunks, {requests:,} requests, about {timedelta(seconds=round(seconds))} "
                 f"at one request every {stream.host_group.interval.total_seconds():g} s"
             )
         lines.append("Nothing was written and nothing was asked for.")

@@ -11,7 +11,7 @@ from datetime import date, timedelta
 
 from include.calendars import Calendar
 from include.contract import Ask, Mode, PendingReason, Request, Stream
-from include.engine import fetches, pending
+from include.engine import chunks, fetches, pending
 from include.engine.db import Connection, query
 from include.engine.lease import Cycle
 
@@ -70,17 +70,8 @@ def _first_session(connection: Connection, stream: Stream, newest: date) -> date
 
 
 def _chunk(stream: Stream, cycle: Cycle, days: Calendar) -> Plan:
-    day = date.fromisoformat(cycle.chunk["day"])
-    keys = tuple(cycle.chunk.get("keys", ()))
-    is_session = days.is_session(day)
-    ask = Ask(
-        cycle.mode,
-        sessions=(day,) if is_session else (),
-        closed=() if is_session else (day,),
-        keys=keys,
-        cursor=cycle.cursor,
-    )
-    return Plan(tuple(stream.plan(ask)), (day,), {}, None)
+    ask = chunks.ask(stream, cycle.mode, cycle.chunk, days, cycle.cursor)
+    return Plan(tuple(stream.plan(ask)), (*ask.sessions, *ask.closed), {}, None)
 
 
 def checkpoint_of(connection: Connection, stream: Stream) -> date | None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-from include.contract import CycleStatus, Mode, Outcome, Stream
+from include.contract import Ask, CycleStatus, Mode, Outcome, Stream
 from include.engine import apply as applying
 from include.engine import fetches, versioned
 from include.engine.apply import Settlement
@@ -58,9 +58,12 @@ def work(worker: Worker, stream: Stream, run_id: str) -> Verdict | None:
 
 
 def _units(connection: Connection, stream: Stream, chunk: Mapping[str, Any]) -> list[str]:
-    """Return the units of a batch: those it names, or those with answers for its session date."""
+    """Return the units of a batch: those it names, that a plan of it names, or with answers for its session date."""
     if "units" in chunk:
         return list(chunk["units"])
+    if "day" not in chunk:
+        ask = Ask(Mode.REPLAY, keys=tuple(chunk.get("keys", ())), chunk=chunk)
+        return fetches.units_with_answers(connection, stream.name, {request.unit for request in stream.plan(ask)})
     day, keys = date.fromisoformat(chunk["day"]), chunk.get("keys") or ()
     units = fetches.units_between(connection, stream.name, day, day)
     return [unit for unit in units if not keys or unit.partition("/")[0] in keys]

@@ -31,8 +31,18 @@ select distinct on (f.request_key) f.request_key, f.answer_class
             then f.is_last or exists (select 1 from collect.fetches l where l.cycle_id = f.cycle_id and l.head_fetch = f.fetch_id and l.is_last
                                          and l.answer_class in ('data', 'empty'))
             when f.answer_class = 'error'
-            then f.tries >= %(most_tries)s or (f.http_status is not null and f.http_status <> 429 and f.http_status < 500)
+            then f.tries >= %(most_tries)s or (f.http_status is not null and f.http_status not in (423, 429) and f.http_status < 500)
             else true end
+ order by f.request_key, f.fetch_id desc;
+
+-- name: answered_in_run
+-- Keys that another chunk of the same run has had an answer to since it began, where it was read and applied, or says that
+-- there is nothing, or nothing new.
+select distinct on (f.request_key) f.request_key, f.answer_class
+  from collect.fetches f join collect.cycles c on c.cycle_id = f.cycle_id
+ where f.stream = %(stream)s and f.request_key = any(%(keys)s) and c.run_id = %(run_id)s and c.cycle_id <> %(cycle)s
+   and f.head_fetch is null and f.sent_at >= c.started_at
+   and ((f.answer_class in ('data', 'empty') and f.applied_at is not null) or f.answer_class in ('unchanged', 'absent'))
  order by f.request_key, f.fetch_id desc;
 
 -- name: held
@@ -70,6 +80,12 @@ select distinct unit from collect.fetches
 -- Units with stored answers for the session dates of a range.
 select distinct unit from collect.fetches
  where stream = %(stream)s and session_date between %(start)s and %(end)s and answer_class in ('data', 'empty')
+ order by unit;
+
+-- name: units_with_answers
+-- Those of some units that have stored answers.
+select distinct unit from collect.fetches
+ where stream = %(stream)s and unit = any(%(units)s) and answer_class in ('data', 'empty')
  order by unit;
 
 -- name: asking
