@@ -10,72 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from enum import StrEnum
 from typing import Any, BinaryIO, Literal, Protocol
 
-
-class Mode(StrEnum):
-    """What a cycle is for."""
-
-    POLL = "poll"
-    BACKFILL = "backfill"
-    REPLAY = "replay"
-
-
-class CycleStatus(StrEnum):
-    """The states of a cycle; the last three are terminal."""
-
-    NOT_STARTED = "NOT_STARTED"
-    PENDING = "PENDING"
-    RUNNING = "RUNNING"
-    SUCCESS = "SUCCESS"
-    FAILED = "FAILED"
-    BUDGET_EXHAUSTED = "BUDGET_EXHAUSTED"
-
-
-TERMINAL = frozenset({CycleStatus.SUCCESS, CycleStatus.FAILED, CycleStatus.BUDGET_EXHAUSTED})
-
-
-class Outcome(StrEnum):
-    """What a job run came to."""
-
-    SUCCESS = "success"
-    PARTIAL = "partial"
-    FAILED_RETRIABLE = "failed_retriable"
-    FAILED_TERMINAL = "failed_terminal"
-
-
-class AnswerClass(StrEnum):
-    """What an answer is; only `DATA` and `EMPTY` are ever parsed."""
-
-    DATA = "data"
-    EMPTY = "empty"
-    ABSENT = "absent"
-    NOT_YET = "not_yet"
-    UNCHANGED = "unchanged"
-    BLOCKED = "blocked"
-    ERROR = "error"
-
-
-class PendingReason(StrEnum):
-    """Why a key is still to be fetched, or fetched again."""
-
-    DISCOVERED = "discovered"
-    FAILED = "failed"
-    NOT_PUBLISHED = "not_published"
-    ASKED_NONE = "asked_none"
-    RECHECK = "recheck"
-
-
-class BudgetReason(StrEnum):
-    """Which budget a cycle ran out of."""
-
-    LIST_PAGE_LIMIT = "LIST_PAGE_LIMIT"
-    ITEM_LIMIT = "ITEM_LIMIT"
-    DETAIL_LIMIT = "DETAIL_LIMIT"
-    SLICE_TIME_LIMIT = "SLICE_TIME_LIMIT"
-    QUOTA = "QUOTA"
-
+from include.states import TERMINAL as TERMINAL
+from include.states import AnswerClass as AnswerClass
+from include.states import BudgetReason as BudgetReason
+from include.states import CycleStatus as CycleStatus
+from include.states import Mode as Mode
+from include.states import Outcome as Outcome
+from include.states import PendingReason as PendingReason
 
 # --- what a stream asks -------------------------------------------------------------------------------
 

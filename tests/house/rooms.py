@@ -43,7 +43,8 @@ ROOMS: dict[str, Room] = {
         Room("config", (), "every Airflow process runs it before the repository is importable"),
         Room("sql", ("engine", "settings"), "Alembic's environment is driven by the engine's database module"),
         Room("include", (), "the package itself holds nothing, so that importing one room costs one room"),
-        Room("contract", (), "the shared words: standard library alone"),
+        Room("states", (), "the states and kinds that the contract gives on: names alone"),
+        Room("contract", ("states",), "the shared words: standard library alone"),
         Room("settings", (), "a leaf that everyone else may read"),
         Room("calendars", ("contract",), "a leaf: which days and windows are due, asked by whoever needs it"),
         Room("registry", ("sources", "contract"), "one line per source"),
@@ -191,8 +192,8 @@ def _complaint(path: str, room: Room, target: str) -> str | None:
     if top == "airflow":
         return None if room.airflow else f"{room.name} does not know Airflow ({room.why})"
     if top != "include":
-        if room.name == "contract" and top not in sys.stdlib_module_names:
-            return f"contract imports the standard library alone, not {top}"
+        if room.name in ("contract", "states") and top not in sys.stdlib_module_names:
+            return f"{room.name} imports the standard library alone, not {top}"
         return None
     if not rest:
         return "import the room that is meant, not the whole of include"
