@@ -1,19 +1,22 @@
-"""Upkeep: the Airflow DAG `upkeep`, which looks every two minutes after what nobody else does."""
+"""Upkeep: the Airflow DAG `upkeep`, which looks every few minutes after what nobody else does."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
-from airflow.sdk import DAG, CronTriggerTimetable
+from airflow.sdk import DAG
 
-from include.dag_factory import DEFAULTS, START, Priority
+from include.dag_factory import DEFAULTS, START, Priority, when
 from include.operators.upkeep import StartRunOperator, UpkeepOperator
-from include.registry import SOURCES
+from include.registry import sources
 
-DOC = """
+WHEN = when("upkeep", "*/2 * * * *", "Asia/Seoul")
+DOC = f"""
 # Upkeep
 
-Every two minutes: ends the leases of workers that vanished, starts a run for make-up windows that are due and for
+**When.** {WHEN.words}.
+
+Ends the leases of workers that vanished, starts a run for make-up windows that are due and for
 windows that nobody works on, and one of `publish` where something has waited for ten minutes. A DAG gets at most one
 such run in a quarter of an hour; a paused one none.
 
@@ -24,7 +27,7 @@ next, so nothing depends on this DAG alone.
 with DAG(
     dag_id="upkeep",
     description="Ends leases of vanished workers and starts what nobody has started",
-    schedule=CronTriggerTimetable("*/2 * * * *", timezone="Asia/Seoul"),
+    schedule=WHEN.timetable,
     start_date=START,
     catchup=False,
     max_active_runs=1,
@@ -33,7 +36,7 @@ with DAG(
     doc_md=DOC,
     tags=["system", "kind:upkeep"],
 ) as dag:
-    look = UpkeepOperator(task_id="look", sources=SOURCES, priority_weight=Priority.FIRST)
+    look = UpkeepOperator(task_id="look", sources=sources(), priority_weight=Priority.FIRST)
     StartRunOperator.partial(
         task_id="start", priority_weight=Priority.FIRST, map_index_template="{{ started }}"
     ).expand(order=look.output)

@@ -88,7 +88,7 @@ def window_for(stream: Stream, instant: datetime, days: Calendar) -> Window:
     nothing else; the session date is the last session that the market's own day at that instant can have closed.
     """
     schedule = stream.schedule
-    local_day = instant.astimezone(ZoneInfo(schedule.timezone)).date()
+    local_day = instant.astimezone(ZoneInfo(schedule.day_zone)).date()
     if schedule.session == "previous_day":
         local_day -= timedelta(days=1)
     return Window(

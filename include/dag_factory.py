@@ -7,17 +7,20 @@ up while a file is parsed. Never: no source is known by name, and no heavy modul
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from typing import Any
 
 from airflow.sdk import DAG, CronTriggerTimetable, Param
 
+from include import schedules
 from include.contract import Source, Stream
 from include.operators import declared
 from include.operators.check import CheckRequestOperator
 from include.operators.collect import CHECK, LaneOperator, PollOperator, alias
 from include.operators.endings import FOR_GOOD
+from include.operators.hours import times_words
 from include.operators.page import doc
 from include.operators.summary import SummaryOperator, task_of
 from include.operators.tick import EXECUTION_TIMEOUT
@@ -83,6 +86,24 @@ def source_dag(
     with dag:
         _tasks(source, chosen, priority)
     return dag
+
+
+@dataclass(frozen=True)
+class When:
+    """When a DAG of the system runs: for Airflow, and in words for its page."""
+
+    timetable: CronTriggerTimetable
+    words: str
+
+
+def when(job: str, cron: str, timezone: str) -> When:
+    """Return when a job of the system runs: as `config/schedules.yaml` sets it, or as given.
+
+    Raises:
+        SettingError: the file cannot be used; Airflow shows the text as the import error of the DAG.
+    """
+    times = schedules.of_job(job, cron, timezone)
+    return When(CronTriggerTimetable(times.cron, timezone=times.timezone), times_words(times))
 
 
 DEFAULTS: dict[str, Any] = {

@@ -1,7 +1,14 @@
-"""Every source, one line each, in the order in which they are shown."""
+"""Every source, one line each, in the order in which they are shown.
+
+`SOURCES` is what is declared; everybody asks the functions, which give it as this installation runs it: with the
+schedules of `config/schedules.yaml`.
+"""
 
 from __future__ import annotations
 
+from functools import cache
+
+from include import schedules
 from include.contract import Source, Stream
 from include.sources import finra
 
@@ -12,13 +19,23 @@ class UnknownName(Exception):
     """A source or stream is asked for that nobody declared; the text names those that exist."""
 
 
+@cache
+def sources() -> tuple[Source, ...]:
+    """Return every source, with its schedules as set.
+
+    Raises:
+        SettingError: `config/schedules.yaml` cannot be used.
+    """
+    return schedules.applied(SOURCES, schedules.read(), schedules.SYSTEM_JOBS)
+
+
 def source(name: str) -> Source:
     """Return a source by its name.
 
     Raises:
         UnknownName: there is none.
     """
-    for candidate in SOURCES:
+    for candidate in sources():
         if candidate.name == name:
             return candidate
     raise UnknownName(f"There is no source {name!r}; there are {', '.join(s.name for s in SOURCES)}.")
@@ -26,7 +43,7 @@ def source(name: str) -> Source:
 
 def streams() -> tuple[Stream, ...]:
     """Return every stream of every source."""
-    return tuple(stream for candidate in SOURCES for stream in candidate.streams)
+    return tuple(stream for candidate in sources() for stream in candidate.streams)
 
 
 def stream(name: str) -> Stream:

@@ -16,7 +16,7 @@ from include.contract import Ask, Chunk, Mode, Span, Stream
 
 def latest_day(stream: Stream, now: datetime) -> date:
     """Return the last day that may be asked for: today, in the upstream's own zone."""
-    return now.astimezone(ZoneInfo(stream.schedule.timezone)).date()
+    return now.astimezone(ZoneInfo(stream.schedule.day_zone)).date()
 
 
 def newest(stream: Stream, keys: tuple[str, ...], days: Calendar, now: datetime) -> Iterator[Chunk]:

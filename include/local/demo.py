@@ -106,7 +106,7 @@ def _play(running: Running, options: stack.Options) -> bool:
     """Collect, publish, and print what came of it; return whether all of it is good."""
     lines: list[Line] = []
     if options.recordings is None:
-        for source in registry.SOURCES:
+        for source in registry.sources():
             _run(running, source.name, {})
             _settle(running, source)
         _publish(running)
@@ -122,7 +122,7 @@ def _play(running: Running, options: stack.Options) -> bool:
         lines = [_recorded_line(running, answer, readings.get(answer.recording.file)) for answer in answers]
         _table(("session", "recorded answer", "came out", "right reading", ""), lines)
     streams = [
-        _stream_line(running, source, stream, options) for source in registry.SOURCES for stream in source.streams
+        _stream_line(running, source, stream, options) for source in registry.sources() for stream in source.streams
     ]
     _table(HEADINGS, streams)
     return all(line.is_good for line in [*lines, *streams])

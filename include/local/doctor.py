@@ -105,7 +105,7 @@ def _connections(say: Say) -> Iterator[str]:
     if connections.open_to_others(file):
         yield f"{file} can be read by others; chmod 600 it"
     values = environment.base(demo=False, own=own)
-    for source in registry.SOURCES:
+    for source in registry.sources():
         name = environment.connection_variable(source.connection)
         text = values.get(name)
         if text is None:
@@ -139,9 +139,9 @@ def _health(state: State, record: Record, say: Say) -> Iterator[str]:
                 yield f"{name} is {part['status']}; its log is in {state.logs}"
         for error in airflow.all("/importErrors", "import_errors"):
             yield f"{error['filename']} cannot be imported: {str(error['stack_trace']).strip().splitlines()[-1]}"
-        wanted = [source.connection for source in registry.SOURCES]
+        wanted = [source.connection for source in registry.sources()]
         there = provision.connected(airflow, values, wanted)
-        for source in registry.SOURCES:
+        for source in registry.sources():
             if source.connection not in there:
                 say(f"{NOTE}{source.name} has no connection; see config/connections.example.env")
     finally:

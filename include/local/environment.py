@@ -116,7 +116,7 @@ def build(
 def _sandbox(url: str) -> dict[str, str]:
     """Connections of a demo: every upstream under its usual name and host, with a key that opens nothing."""
     values = {"DAYBOOK_SANDBOX_URL": url}
-    for source in registry.SOURCES:
+    for source in registry.sources():
         connection = {"conn_type": "http", "host": source.hosts[0], "password": "sandbox-key"}
         values[connection_variable(source.connection)] = json.dumps(connection)
     hub = {

@@ -73,7 +73,7 @@ def provision_dags(airflow: Airflow, environment: Mapping[str, str], say: Callab
     Raises:
         LocalFailure: Airflow refused.
     """
-    connections = {source.name: source.connection for source in registry.SOURCES}
+    connections = {source.name: source.connection for source in registry.sources()}
     there = connected(airflow, environment, connections.values())
     note = airflow.find(f"/variables/{NOTE}")
     done = set(json.loads(note["value"])) if note else set()

@@ -72,7 +72,7 @@ def wanted(recordings: list[Recording]) -> list[Wanted]:
     """Return what our streams would ask for, the oldest day first."""
     found = [
         item
-        for source in registry.SOURCES
+        for source in registry.sources()
         for stream in source.streams
         for item in _of_stream(source, stream, recordings)
     ]

@@ -7,35 +7,10 @@ and in Seoul. Never: no clock, no connection.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
-from zoneinfo import ZoneInfo
+from datetime import timedelta
 
-from include.calendars import SEOUL
 from include.contract import Schedule, Source, Stream
-
-_DAYS = {"*": "every day", "1-5": "Monday to Friday", "0": "Sunday", "6": "Saturday"}
-_NEXT_DAY = {-1: " the day before", 0: "", 1: " the next day"}
-
-
-def schedule_words(schedule: Schedule) -> str:
-    """Say when a stream asks: in its own zone, and in Seoul in winter and in summer."""
-    minute, hour, month_day, month, week_day = schedule.cron.split()
-    zone = schedule.timezone
-    if not (minute.isdigit() and hour.isdigit() and month_day == month == "*" and week_day in _DAYS):
-        return f"`{schedule.cron}` in {zone}"
-    text = f"{int(hour):02}:{int(minute):02} {zone.rpartition('/')[2].replace('_', ' ')}, {_DAYS[week_day]}"
-    there = [_in_seoul(zone, month, int(hour), int(minute)) for month in (7, 1)]
-    if zone == "Asia/Seoul":
-        return text
-    if there[0] == there[1]:
-        return f"{text} ({there[0]} in Seoul)"
-    return f"{text} ({there[0]} in Seoul in summer, {there[1]} in winter)"
-
-
-def _in_seoul(zone: str, month: int, hour: int, minute: int) -> str:
-    local = datetime(2026, month, 15, hour, minute, tzinfo=ZoneInfo(zone))
-    seoul = local.astimezone(SEOUL)
-    return f"{seoul:%H:%M}{_NEXT_DAY[(seoul.date() - local.date()).days]}"
+from include.operators.hours import schedule_words
 
 
 def wait_words(schedule: Schedule) -> str:

@@ -28,7 +28,7 @@ class Room:
     airflow: bool = False
 
 
-LEAVES = ("calendars", "settings")
+LEAVES = ("calendars", "schedules", "settings")
 
 ROOMS: dict[str, Room] = {
     room.name: room
@@ -47,7 +47,8 @@ ROOMS: dict[str, Room] = {
         Room("contract", ("states",), "the shared words: standard library alone"),
         Room("settings", (), "a leaf that everyone else may read"),
         Room("calendars", ("contract",), "a leaf: which days and windows are due, asked by whoever needs it"),
-        Room("registry", ("sources", "contract"), "one line per source"),
+        Room("schedules", ("contract", "settings"), "a leaf: the times that an installation sets"),
+        Room("registry", ("sources", "contract", "schedules"), "one line per source, with the times as set"),
         Room("sources", ("contract",), "a source knows how to ask and how to read, not who calls it"),
         Room("engine", ("contract", *LEAVES), "the engine knows no source: a Stream is handed to it"),
         Room("outputs", ("engine", "contract", *LEAVES), "outputs are made from rows, not from sources"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 import subprocess
 import sys
 from pathlib import PurePosixPath
@@ -54,6 +55,14 @@ def test_the_table_has_no_way_round():
 def test_include_has_no_folder_outside_the_table():
     found = {PurePosixPath(path).parts[1].removesuffix(".py") for path in tree.files() if path.startswith("include/")}
     assert found - {"__init__"} <= set(rooms.ROOMS)
+
+
+def test_sources_are_taken_with_their_times_as_set_and_not_as_declared():
+    asks = re.compile(r"from include\.registry import [^\n]*SOURCES|registry\.SOURCES")
+    paths = [
+        path for path in tree.files() if path.startswith(("include/", "dags/", "plugins/")) and path.endswith(".py")
+    ]
+    assert [path for path in paths if asks.search((tree.ROOT / path).read_text(encoding="utf-8"))] == []
 
 
 @pytest.mark.parametrize("module", ["include.cli", "include.local.__main__", "include.registry", "include.sandbox"])

@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from include.operators.page import doc, schedule_words, wait_words
+from include.operators.hours import schedule_words
+from include.operators.page import doc, wait_words
 from tests.operators.stage import FINRA, STREAM
 
 
@@ -21,11 +22,30 @@ from tests.operators.stage import FINRA, STREAM
         ),
         ("0 8 * * *", "Asia/Seoul", "08:00 Seoul, every day"),
         ("0 12 * * 0", "UTC", "12:00 UTC, Sunday (21:00 in Seoul)"),
-        ("*/15 6-21 * * 1-5", "America/New_York", "`*/15 6-21 * * 1-5` in America/New_York"),
+        (
+            "*/15 6-21 * * 1-5",
+            "America/New_York",
+            "every 15 minutes from 06:00 to 21:45 New York, Monday to Friday (19:00 to 10:45 the next day in Seoul in "
+            "summer, 20:00 to 11:45 the next day in winter)",
+        ),
+        ("0 3,15 * * *", "Asia/Seoul", "03:00 and 15:00 Seoul, every day"),
+        ("*/2 * * * *", "Asia/Seoul", "every 2 minutes, every day"),
+        ("0 8 1 * *", "Asia/Seoul", "`0 8 1 * *` in Asia/Seoul"),
+        ("0 8 * * 1-5/2", "Asia/Seoul", "`0 8 * * 1-5/2` in Asia/Seoul"),
     ],
 )
 def test_a_schedule_is_shown_in_its_zone_and_in_seoul(cron, zone, words):
     assert schedule_words(replace(STREAM.schedule, cron=cron, timezone=zone)) == words
+
+
+def test_a_schedule_that_was_set_is_shown_in_the_upstreams_zone_too_and_says_where_it_was_set():
+    moved = replace(
+        STREAM.schedule, cron="0 9 * * 2-6", timezone="Asia/Seoul", market_timezone="America/New_York", is_set=True
+    )
+    assert schedule_words(moved) == (
+        "09:00 Seoul, Tuesday to Saturday (20:00 the day before in New York in summer, 19:00 the day before in winter)"
+        ", as set in config/schedules.yaml"
+    )
 
 
 def test_waiting_and_make_up_windows_are_said_in_hours_and_minutes():
