@@ -116,9 +116,11 @@ class Rule:
 class Table:
     """A table, declared once: the migration, staging, merge, parquet schema and data dictionary follow it.
 
-    `key` identifies a row; `session_date` names the column with the market's own day. `replaces` = "unit":
-    rows of a unit that a newer answer no longer gives are withdrawn; "nothing": rows are only added or
-    revised. `is_copy` marks a replay's copy, which is not published.
+    `key` identifies a row; `session_date` names the column with the market's own day. `version` names a column
+    (never null) by which the upstream itself orders its answers; a row gives way only to a greater one of
+    version, instant of asking and parser. `replaces` = "unit": rows of a unit that a newer answer no longer gives
+    are withdrawn; "nothing": rows are only added or revised. `is_copy` marks a replay's copy, which is not
+    published.
     """
 
     schema: str
@@ -128,6 +130,7 @@ class Table:
     key: tuple[str, ...]
     session_date: str | None
     rules: tuple[Rule, ...] = ()
+    version: str | None = None
     replaces: Literal["unit", "nothing"] = "unit"
     is_copy: bool = False
 
@@ -161,11 +164,15 @@ class Batch:
 
 @dataclass(frozen=True)
 class Parsed:
-    """What reading a unit gave: batches, the rows that could not be read, and columns nobody knew."""
+    """What reading a unit gave: batches, the rows that could not be read, and columns nobody knew.
+
+    Rows of a large unit come as a stream that is read once; then `rejected` and `unknown_columns` may be lists that
+    grow while the rows are read, and a `ParseError` may come in the middle of them.
+    """
 
     batches: tuple[Batch, ...]
-    rejected: tuple[Rejected, ...] = ()
-    unknown_columns: tuple[str, ...] = ()
+    rejected: Sequence[Rejected] = ()
+    unknown_columns: Sequence[str] = ()
 
 
 class DefiniteRefusal(Exception):

@@ -1,37 +1,44 @@
-"""Apply: the one transaction in which answers become rows, and the cycle says so.
+"""Apply: the transactions in which answers become rows, and the cycle says so.
 
 Promises: the cycle's row is locked under its token first of all, the gate is the last lock, and rows, quarantine,
-pending keys, checkpoint, alerts and the cycle's state commit together or not at all. A deadlock repeats the reading
-and the apply under the same token, up to three times. Never: no request, no file write and no sleep inside the
-transaction.
+pending keys, checkpoint, alerts and the cycle's state commit together or not at all. A unit of more rows than one
+transaction writes goes in parts under the same token, all of it staged before the first; what notes it as applied,
+and what takes rows away that it no longer gives, comes with the last. A deadlock repeats the reading and the apply
+under the same token, up to three times. Never: no request, no file write and no sleep inside a transaction, and no
+unit whole in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, TypeVar
 
 import psycopg
 
-from include.contract import CycleStatus, Parsed, ParseError, Stream, Unit
-from include.engine import alerts, delta, fetches, merge, stage
-from include.engine.db import Connection, connect
+from include.contract import CycleStatus, Parsed, Stream, Unit
+from include.engine import fetches, stage, steps
+from include.engine.db import Connection, connect, query
 from include.engine.fetches import Held
-from include.engine.lease import Lease, LeaseLost
+from include.engine.lease import MARGIN_SECONDS, RENEW_SECONDS, Lease, LeaseLost
 from include.engine.merge import Counts
-from include.engine.raw import RawObjectDamaged, RawObjectMissing, RawStore
-from include.engine.stage import Reading
+from include.engine.raw import RawStore
+from include.engine.stage import Reading, RowsUnreadable, TooManyRows, refusal_of
+from include.engine.steps import OrderChanged
+from include.settings import behind_pooler
 
-# One apply writes at most this many rows.
-MOST_ROWS = 50_000
 REPEATS = 3
-# How long one apply may take, in seconds: the lease is not renewed meanwhile, so it must end well within it.
+# How long one statement of an apply may take, in seconds: the lease is not renewed while the cycle's row is locked, so
+# it must end well within it. Staging locks nothing and may take longer.
 STATEMENT_SECONDS = 180.0
+STAGING_SECONDS = 3600.0
+# A row is rarely smaller; with so many bytes there are surely more rows than one transaction writes.
+FEWEST_BYTES, SURELY_LARGE = 30, 10
 
 
-class OrderChanged(Exception):
-    """Another worker applied an asking of the same unit meanwhile; the units must be read again."""
+class Interrupted(Exception):
+    """The worker must stop, or may no longer trust its lease, between two parts; the next cycle finishes the unit."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +49,19 @@ class Settlement:
     facts: Mapping[str, Any]
 
 
+@dataclass
+class Try:
+    """One try of an apply, with what the tries before found out: that it is large, and what cannot be read, and why."""
+
+    in_parts: bool = False
+    refused: dict[int, tuple[str, bool]] = field(default_factory=dict)
+
+
 Finish = Callable[[Connection, Counts], Settlement]
 Result = TypeVar("Result")
 
 
-def read(stream: Stream, held: Held) -> Reading:
+def read(stream: Stream, held: Held, now: Try | None = None) -> Reading:
     """Parse a stored asking; a parser's refusal becomes the reading's error, never an exception.
 
     An unexpected exception of a parser is a refusal too: the answer is kept, and the reason names the exception.
@@ -55,36 +70,43 @@ def read(stream: Stream, held: Held) -> Reading:
         OSError: the raw store cannot be read right now, which says nothing about the answer.
     """
     parsed: Parsed | None = None
-    error: str | None = None
-    is_lost = False
-    try:
-        parsed = stream.parse(Unit(held.unit, held.session_date, held.answers))
-    except ParseError as refusal:
-        error = str(refusal)
-    except (RawObjectDamaged, RawObjectMissing) as loss:
-        error, is_lost = str(loss), True
-    except OSError:
-        raise
-    except Exception as bug:
-        error = f"the parser failed with {type(bug).__name__}: {bug}"
-    error = (error or "")[:2000] or None
-    return Reading(held.unit, held.session_date, held.fetch_ids, held.sent_at, parsed, error, is_lost)
+    error, is_lost = now.refused.get(held.fetch_ids[-1], (None, False)) if now else (None, False)
+    if error is None:
+        try:
+            parsed = stream.parse(Unit(held.unit, held.session_date, held.answers))
+        except OSError:
+            raise
+        except Exception as refusal:
+            error, is_lost = refusal_of(refusal)
+    return Reading(held.unit, held.session_date, held.fetch_ids, held.sent_at, parsed, error or None, is_lost)
 
 
-def repeated(read_and_apply: Callable[[], Result], stream: Stream) -> Result:
+def is_surely_large(held: Iterable[Held]) -> bool:
+    """Say whether askings surely hold more rows than one transaction writes."""
+    return sum(asking.size for asking in held) > SURELY_LARGE * stage.MOST_ROWS * FEWEST_BYTES
+
+
+def repeated(read_and_apply: Callable[[Try], Result], stream: Stream, *, is_large: bool = False) -> Result:
     """Read and apply; again, up to three times, after a deadlock or where somebody else was faster.
 
-    The reading belongs to it: rows may come as a stream that the try before has used up.
+    The reading belongs to it: rows may come as a stream that the try before has used up. What turns out to be too
+    large for one transaction, or cannot be read to its end, is tried again in the way that it needs.
 
     Raises:
         LeaseLost: others ask for the same units all the time.
     """
-    for attempt in range(1, REPEATS + 1):
+    now, attempt = Try(is_large), 1
+    while True:
         try:
-            return read_and_apply()
+            return read_and_apply(now)
+        except TooManyRows:
+            now.in_parts = True
+        except RowsUnreadable as refusal:
+            now.refused[refusal.fetch_id] = refusal.reason or "the parser gave no reason", refusal.is_lost
         except OrderChanged:
             if attempt == REPEATS:
                 raise LeaseLost(f"{stream.name}: the same units are being asked for by others all the time.") from None
+            attempt += 1
         except (
             psycopg.errors.DeadlockDetected,
             psycopg.errors.SerializationFailure,
@@ -92,7 +114,7 @@ def repeated(read_and_apply: Callable[[], Result], stream: Stream) -> Result:
         ):
             if attempt == REPEATS:
                 raise
-    raise AssertionError("unreachable")
+            attempt += 1
 
 
 def out_of_order(connection: Connection, stream: Stream, held: Sequence[Held]) -> set[str]:
@@ -120,114 +142,150 @@ def apply(
     newest: Sequence[Reading],
     rebuilt: Sequence[Reading],
     finish: Finish,
+    *,
+    in_parts: bool = False,
+    may_go_on: Callable[[], bool] = lambda: True,
 ) -> tuple[Counts, CycleStatus]:
-    """Apply readings and settle the cycle, in one transaction; call it through `repeated`.
+    """Apply readings and settle the cycle, in one transaction or in parts; call it through `repeated`.
 
     Args:
+        lease: the right to write; with parts it is renewed in between.
+        stream: whose readings they are.
         newest: one asking a unit, each newer than all that were applied of its unit.
-        rebuilt: all askings of the units that must be rebuilt.
-        finish: called after the merge, inside the transaction: writes pending keys, checkpoint and alerts and
+        rebuilt: all askings of the units that must be rebuilt, in order of their units.
+        finish: called after the last merge, inside the transaction: writes pending keys, checkpoint and alerts and
             returns the cycle's state.
+        in_parts: unit by unit, each in as many transactions as it needs.
+        may_go_on: asked between parts.
 
     Raises:
-        LeaseLost: the lease is over; nothing was written.
+        LeaseLost: the lease is over; nothing of this transaction was written.
         OrderChanged: read again and repeat.
+        TooManyRows: read again and repeat in parts.
+        RowsUnreadable: read again and repeat without that asking.
+        Interrupted: `may_go_on` said no; the parts before are written.
     """
-    connection = connect(lease.url, application="daybook apply", statement_timeout=STATEMENT_SECONDS)
+    seconds = STAGING_SECONDS if in_parts else STATEMENT_SECONDS
+    connection = connect(lease.url, application="daybook apply", statement_timeout=seconds)
     try:
-        lease.guard(connection)
-        counts = Counts()
-        for readings, is_rebuild in ((newest, False), (rebuilt, True)):
-            if readings:
-                counts += _merge_all(connection, lease, stream, readings, is_rebuild)
-        settlement = finish(connection, counts)
-        facts = {
-            "fetched": counts.read,
-            "new": counts.new,
-            "changed": counts.changed,
-            "withdrawn": counts.withdrawn,
-            "quarantined": counts.quarantined,
-            **settlement.facts,
-        }
-        lease.settle_and_commit(connection, settlement.status, facts)
-        return counts, settlement.status
+        if in_parts:
+            return _in_parts(connection, lease, stream, list(_by_unit(newest, rebuilt)), finish, may_go_on)
+        return _at_once(connection, lease, stream, ((newest, False), (rebuilt, True)), finish, stage.MOST_ROWS)
     finally:
         connection.close()
 
 
-def _merge_all(
-    connection: Connection, lease: Lease, stream: Stream, readings: Sequence[Reading], is_rebuild: bool
-) -> Counts:
-    cycle = lease.cycle
-    is_copy = any(table.is_copy for table in stream.tables)
-    # A unit is derived from all its askings or not at all: where one is lost, its rows stay as they are. Nor does a
-    # worker of the release before undo what a newer parser read.
-    kept = {reading.unit for reading in readings if is_rebuild and reading.is_lost}
-    if is_rebuild and not is_copy:
-        kept |= fetches.read_by_newer(connection, stream.name, {r.unit for r in readings}, stream.parser_version)
-    readable = [reading for reading in readings if reading.parsed is not None and reading.unit not in kept]
-    counts = Counts()
-    rows_of: dict[int, int] = {}
-    tables = sorted(stream.tables, key=lambda table: table.qualified)
-    for table in tables:
-        merge.lock(connection, table)
-    _check_order(connection, stream, readings, is_rebuild)
-    broken = set[int]()
-    if not is_copy:
-        counts += Counts(quarantined=stage.quarantine_rejected(connection, stream, readings, cycle.cycle_id))
-        _tell_unknown_columns(connection, stream, readable)
-    for table in tables:
-        filled = stage.fill(connection, table, readable)
-        for fetch_id, rows in filled.items():
-            rows_of[fetch_id] = rows_of.get(fetch_id, 0) + rows
-        delta.see(connection, stream, table, cycle)
-        put, broken_here = stage.check(connection, stream, table, cycle.cycle_id)
-        broken |= broken_here
-        step = merge.rebuild if is_rebuild else merge.newest
-        counts += Counts(read=sum(filled.values()), quarantined=put)
-        counts += step(connection, stream, table, cycle.cycle_id, cycle.attempt)
-        stage.drop(connection, table)
-    if is_copy:
-        return counts
-    read_now = [reading for reading in readings if reading.unit not in kept]
-    merge.supersede_quarantine(connection, stream, read_now, cycle.cycle_id)
-    for reading in readable:
-        if reading.is_whole and reading.fetch_id not in broken:
-            merge.resolve_quarantine(connection, stream, [reading.unit], reading.fetch_id, cycle.cycle_id)
-        fetches.mark_applied(
-            connection,
-            reading.fetch_ids,
-            cycle.cycle_id,
-            stream.parser_version,
-            rows_of.get(reading.fetch_id, 0),
-        )
-    return counts
+def _at_once(
+    connection: Connection,
+    lease: Lease,
+    stream: Stream,
+    groups: Iterable[tuple[Sequence[Reading], bool]],
+    finish: Finish,
+    most: int | None,
+) -> tuple[Counts, CycleStatus]:
+    """Apply in one transaction, of so many rows at most."""
+    lease.guard(connection)
+    counts, left = Counts(), most
+    for readings, is_rebuild in groups:
+        if readings:
+            group = steps.gather(connection, lease.cycle, stream, readings, is_rebuild)
+            steps.lock(connection, group)
+            steps.fill(connection, group, left)
+            counts += steps.check(connection, group)
+            steps.derive(connection, group)
+            counts += steps.write(connection, group)
+            left = left - sum(group.rows.values()) if left is not None else None
+    return _settle(connection, lease, finish, counts, counts)
 
 
-def _tell_unknown_columns(connection: Connection, stream: Stream, readings: Sequence[Reading]) -> None:
-    """Tell once that an upstream sends columns that nobody knows; their values are kept in `extra`."""
-    found = {reading.parsed.unknown_columns: reading.unit for reading in reversed(readings) if reading.parsed}
-    for columns, unit in found.items():
-        if columns:
-            alerts.put(
-                connection,
-                key=f"unknown-columns/{stream.name}/{'/'.join(sorted(columns))}"[:500],
-                severity="warning",
-                text=f"{stream.name} sends columns that nobody knows yet: {', '.join(columns)[:500]} (first seen in "
-                f"{unit}). Their values are kept in extra; declare them to make them columns of the table.",
-            )
+def _by_unit(newest: Sequence[Reading], rebuilt: Sequence[Reading]) -> Iterator[tuple[list[Reading], bool]]:
+    for reading in newest:
+        yield [reading], False
+    for _, readings in groupby(rebuilt, lambda reading: reading.unit):
+        yield list(readings), True
 
 
-def _check_order(connection: Connection, stream: Stream, readings: Sequence[Reading], is_rebuild: bool) -> None:
-    """Under the tables' locks: what was read before the transaction must still be all there is."""
-    units = {reading.unit: 0 for reading in readings}
-    for reading in readings:
-        units[reading.unit] += 1
-    for unit, count in units.items():
-        heads = fetches.askings_of_unit(connection, stream.name, unit)
-        newest = next(r.fetch_ids[0] for r in reversed(readings) if r.unit == unit)
-        if heads[-1] != newest or (is_rebuild and len(heads) != count):
-            raise OrderChanged(f"{stream.name} {unit} was asked for by another worker meanwhile.")
+def _in_parts(
+    connection: Connection,
+    lease: Lease,
+    stream: Stream,
+    groups: Sequence[tuple[list[Reading], bool]],
+    finish: Finish,
+    may_go_on: Callable[[], bool],
+) -> tuple[Counts, CycleStatus]:
+    total, status = Counts(), CycleStatus.RUNNING
+
+    def beat() -> None:
+        _keep(lease)
+        if not may_go_on():
+            raise Interrupted("Stopped between two parts of a large unit; the next cycle finishes it.")
+
+    def guarded() -> None:
+        beat()
+        connection.execute(query("engine.statement_timeout"), {"timeout": f"{STATEMENT_SECONDS:.0f}s"})
+        lease.guard(connection)
+
+    for position, (readings, is_rebuild) in enumerate(groups, start=1):
+        last = finish if position == len(groups) else going_on
+        if behind_pooler():
+            # What is staged stays on one server connection, and behind a pooler each transaction has another.
+            beat()
+            counts, status = _at_once(connection, lease, stream, [(readings, is_rebuild)], last, None)
+            total += counts
+            continue
+        group = steps.gather(connection, lease.cycle, stream, readings, is_rebuild)
+        steps.fill(connection, group, beat=beat)
+        connection.commit()
+        guarded()
+        steps.lock(connection, group)
+        counts = steps.check(connection, group)
+        _settle(connection, lease, going_on, counts, counts)
+        steps.derive(connection, group)
+        parts = steps.parts_of(connection, group, stage.MOST_ROWS)
+        connection.commit()
+        before = Counts()
+        for write_part in parts:
+            guarded()
+            steps.lock(connection, group)
+            written = write_part(connection)
+            _settle(connection, lease, going_on, written, written)
+            before += written
+        guarded()
+        steps.lock(connection, group)
+        rest = steps.write(connection, group)
+        if is_rebuild and parts:
+            # What the parts wrote stands in the tables as it should, but it was not there before.
+            rest += Counts(unchanged=-before.touched)
+            steps.drop_numbered(connection, group)
+        total += counts + before + rest
+        _, status = _settle(connection, lease, last, total, rest)
+    if not groups:
+        guarded()
+        _, status = _settle(connection, lease, finish, total, total)
+    return total, status
+
+
+def _keep(lease: Lease) -> None:
+    """Renew a lease that nobody else renews while its parts are being applied."""
+    if lease.trusted_until - lease.clock() < lease.ttl - MARGIN_SECONDS - RENEW_SECONDS:
+        lease.renew()
+
+
+def _settle(
+    connection: Connection, lease: Lease, finish: Finish, total: Counts, written: Counts
+) -> tuple[Counts, CycleStatus]:
+    """Finish and commit: the cycle's counters grow by what this transaction wrote."""
+    settlement = finish(connection, total)
+    facts = {
+        "fetched": written.read,
+        "new": written.new,
+        "changed": written.changed,
+        "withdrawn": written.withdrawn,
+        "quarantined": written.quarantined,
+        **settlement.facts,
+    }
+    lease.settle_and_commit(connection, settlement.status, facts)
+    return total, settlement.status
 
 
 def going_on(connection: Connection, counts: Counts) -> Settlement:

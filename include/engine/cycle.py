@@ -17,7 +17,7 @@ import httpx
 from include.calendars import Calendar
 from include.contract import AnswerClass, BudgetReason, Credentials, CycleStatus, Mode, Request, Stream
 from include.engine import apply as applying
-from include.engine import fetch, fetches, hosts, http, plan, windows
+from include.engine import fetch, fetches, hosts, http, plan, stage, windows
 from include.engine.closing import Ending, close
 from include.engine.db import Connection, connect
 from include.engine.fetches import Held
@@ -28,7 +28,6 @@ from include.engine.raw import RawStore
 from include.engine.surrender import is_out_of_reach, surrender
 from include.engine.verdict import Verdict, where
 
-BYTES_PER_ROW = 30
 CONCLUSIVE = frozenset({AnswerClass.DATA, AnswerClass.EMPTY, AnswerClass.UNCHANGED, AnswerClass.ABSENT})
 
 
@@ -124,6 +123,8 @@ def _slice(
         repaired = _repair(worker, stream, lease, pause, connection)
     except OSError as error:
         ending = _no_storage(error)
+    except applying.Interrupted:
+        ending = Ending("stopped")
     planned = plan.for_cycle(connection, stream, cycle, days)
     part = Slice(
         lease,
@@ -156,6 +157,8 @@ def _slice(
         except OSError as error:
             # What could not be read now is stored, and left for the next cycle to apply.
             verdict = close(part, _no_storage(error), lambda finish: _apply(worker, connection, part, finish))
+        except applying.Interrupted:
+            verdict = close(part, Ending("stopped"), lambda finish: _apply(worker, connection, part, finish))
     worker.signal("settled")
     return verdict
 
@@ -201,11 +204,11 @@ def _ask_all(worker: Worker, asker: fetch.Asker, part: Slice, pause: Lock) -> En
                 return Ending("refused", part.errors[request.key].removeprefix("refused: "))
             if part.answers[request.key] is AnswerClass.BLOCKED:
                 return Ending("refused", part.errors[request.key])
-            if rows >= applying.MOST_ROWS:
+            if rows >= stage.MOST_ROWS:
                 with pause:
                     _apply(worker, asker.connection, part, applying.going_on)
                 worker.signal("applied")
-    except hosts.Stopped:
+    except (hosts.Stopped, applying.Interrupted):
         return Ending("stopped")
     except hosts.Blocked as blocked:
         return Ending("blocked", str(blocked), blocked.until)
@@ -274,7 +277,7 @@ def _ask_unit(worker: Worker, asker: fetch.Asker, part: Slice, first: Request) -
         held = fetches.load(asker.connection, worker.raw, head)
         part.to_apply.append(held)
         # Bytes of a line are a fair guess of rows, and cost no parse here.
-        return held.size // BYTES_PER_ROW
+        return held.size // applying.FEWEST_BYTES
     return 0
 
 
@@ -294,12 +297,17 @@ def _apply_held(
     held: Sequence[Held],
     finish: applying.Finish,
 ) -> tuple[Counts, CycleStatus]:
-    def read_and_apply() -> tuple[Counts, CycleStatus]:
+    def read_and_apply(now: applying.Try) -> tuple[Counts, CycleStatus]:
         units = applying.out_of_order(connection, stream, held)
-        newest = [applying.read(stream, asking) for asking in held if asking.unit not in units]
-        rebuilt = [
-            applying.read(stream, asking) for asking in applying.all_askings(connection, worker.raw, stream, units)
-        ]
-        return applying.apply(lease, stream, newest, rebuilt, finish)
+        askings = applying.all_askings(connection, worker.raw, stream, units)
+        return applying.apply(
+            lease,
+            stream,
+            [applying.read(stream, asking, now) for asking in held if asking.unit not in units],
+            [applying.read(stream, asking, now) for asking in askings],
+            finish,
+            in_parts=now.in_parts,
+            may_go_on=lambda: not worker.stop() and lease.is_trusted(),
+        )
 
-    return applying.repeated(read_and_apply, stream)
+    return applying.repeated(read_and_apply, stream, is_large=applying.is_surely_large(held))

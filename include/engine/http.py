@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from include.contract import Credentials, Request
+from include.engine.masking import mask
 from include.engine.raw import RawStore, Stored
 
 # The client writes every address that it sends to into its log, and an address may carry a key.
@@ -120,14 +121,16 @@ def send(
             content=request.body,
         ) as response:
             kept = {
-                name: _without(value, credentials) for name, value in response.headers.items() if name in KEPT_HEADERS
+                name: mask(value, credentials.secrets)
+                for name, value in response.headers.items()
+                if name in KEPT_HEADERS
             }
             if response.status_code == httpx.codes.NOT_MODIFIED:
                 return Received(response.status_code, kept)
             stored = raw.put(_bounded(response.iter_bytes(), may_go_on), credentials.secrets)
             return Received(response.status_code, kept, stored)
-    except httpx.HTTPError as error:
-        return Received(None, error=f"{type(error).__name__}: {_without(str(error), credentials)}"[:1000])
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        return Received(None, error=f"{type(error).__name__}: {mask(str(error), credentials.secrets)}"[:1000])
     except (BodyTooLarge, ReceivingStopped) as error:
         return Received(None, error=str(error))
 
@@ -141,9 +144,3 @@ def _bounded(chunks: Iterator[bytes], may_go_on: Callable[[], bool]) -> Iterator
         if size > LARGEST_BODY:
             raise BodyTooLarge(f"The answer is larger than {LARGEST_BODY >> 30} GiB; it was not kept.")
         yield chunk
-
-
-def _without(text: str, credentials: Credentials) -> str:
-    for secret in credentials.secrets:
-        text = text.replace(secret, "***")
-    return text

@@ -48,9 +48,7 @@ def lock(connection: Connection, table: Table) -> None:
 
 def newest(connection: Connection, stream: Stream, table: Table, cycle_id: int, attempt: int) -> Counts:
     """Merge the stage where each of its askings is newer than all that were applied before."""
-    parts = Names(table).parts
-    values = {"parser_version": stream.parser_version, "cycle": cycle_id, "attempt": attempt}
-    run = _runner(connection, "merge", parts, values)
+    run = _runner(connection, "merge", Names(table).parts, _values(stream, cycle_id, attempt))
     found = run("differences")
     if found["changed"]:
         run("end_changed")
@@ -61,13 +59,36 @@ def newest(connection: Connection, stream: Stream, table: Table, cycle_id: int, 
     return Counts(new=found["new"], changed=found["changed"], withdrawn=withdrawn["withdrawn"])
 
 
-def rebuild(connection: Connection, stream: Stream, table: Table, cycle_id: int, attempt: int) -> Counts:
-    """Make the tables what all askings of the staged units, read by this parser, say they are."""
-    parts = Names(table).parts
-    values = {"parser_version": stream.parser_version, "cycle": cycle_id, "attempt": attempt}
-    run = _runner(connection, "history", parts, values)
+def newest_part(
+    connection: Connection, stream: Stream, table: Table, cycle_id: int, attempt: int, number: int, rows: int
+) -> Counts:
+    """Merge one part of the stage, of so many rows; what the unit no longer gives is for `newest` to take away."""
+    with stage.part(connection, table, number, rows) as parts:
+        run = _runner(connection, "merge", parts, _values(stream, cycle_id, attempt))
+        found = run("differences")
+        if found["changed"]:
+            run("end_changed")
+        if found["new"] or found["changed"]:
+            run("merge")
+    _mark_stale(connection, table, found["partitions"] or [])
+    return Counts(new=found["new"], changed=found["changed"])
+
+
+def chain(connection: Connection, table: Table, *, is_of_several: bool) -> None:
+    """Derive the versions that the staged askings make; they are in no table yet.
+
+    `is_of_several`: more than one unit is staged, so that a key may stand in several.
+    """
+    run = _runner(connection, "history", Names(table).parts, {})
     stage.analyze(connection, table)
     run("chain")
+    if is_of_several:
+        run("keep_greatest")
+
+
+def rebuild(connection: Connection, stream: Stream, table: Table, cycle_id: int, attempt: int) -> Counts:
+    """Make the tables what the chain of all askings of the staged units, read by this parser, says they are."""
+    run = _runner(connection, "history", Names(table).parts, _values(stream, cycle_id, attempt))
     partitions = run("partitions")["partitions"]
     unchanged = run("count_unchanged")["unchanged"]
     run("end_by_parser")
@@ -80,19 +101,60 @@ def rebuild(connection: Connection, stream: Stream, table: Table, cycle_id: int,
     return Counts(new=merged["new"], changed=merged["changed"], withdrawn=withdrawn["withdrawn"], unchanged=unchanged)
 
 
+def number(connection: Connection, table: Table, rows: int) -> int:
+    """Cut the chain into parts of about so many rows and return how many there are."""
+    parts = Names(table).parts
+    # All versions of a key stay together, so that a part may be a little larger than asked for.
+    run = _runner(connection, "history", {**parts, "rows": sql.Literal(max(rows * 9 // 10, 1))}, {})
+    run("number")
+    return int(run("number_of_parts")["parts"])
+
+
+def rebuild_part(
+    connection: Connection, stream: Stream, table: Table, cycle_id: int, attempt: int, number: int
+) -> Counts:
+    """Write one part of the chain; what no asking gives any more is for `rebuild` to take away."""
+    parts = Names(table).parts
+    of_part = {
+        "chain": parts["part"],
+        "t_of_part": template("history.of_part", chain=parts["part"], same=parts["p_same_t"]),
+        "h_of_part": template("history.of_part", chain=parts["part"], same=parts["p_same_h"]),
+        "number": sql.Literal(number),
+    }
+    run = _runner(connection, "history", {**parts, **of_part}, _values(stream, cycle_id, attempt))
+    run("part", {})
+    partitions = run("partitions_of_part")["partitions"]
+    run("end_by_parser")
+    run("drop_history")
+    run("add_history")
+    merged = run("merge")
+    run("drop_part")
+    _mark_stale(connection, table, partitions or [])
+    return Counts(new=merged["new"], changed=merged["changed"])
+
+
+def drop_numbered(connection: Connection, table: Table) -> None:
+    """Drop what `number` made."""
+    connection.execute(template("history.drop_numbered", numbered=Names(table).parts["numbered"]))
+
+
+def _values(stream: Stream, cycle_id: int, attempt: int) -> dict[str, Any]:
+    return {"parser_version": stream.parser_version, "cycle": cycle_id, "attempt": attempt}
+
+
 def _runner(connection: Connection, file: str, parts: Mapping[str, sql.Composable], values: Mapping[str, Any]) -> Any:
-    def run(name: str) -> Row:
-        cursor = connection.execute(template(f"{file}.{name}", **parts), values)
+    def run(name: str, given: Mapping[str, Any] = values) -> Row:
+        # A statement that makes a table takes no parameters from the client.
+        cursor = connection.execute(template(f"{file}.{name}", **parts), given or None)
         return (cursor.fetchone() if cursor.description else None) or {}
 
     return run
 
 
-def _mark_stale(connection: Connection, table: Table, partitions: list[str]) -> None:
-    if partitions and not table.is_copy:
-        connection.execute(
-            template("merge.mark_stale"), {"table": table.qualified, "partitions": sorted(set(partitions))}
-        )
+def _mark_stale(connection: Connection, table: Table, partitions: list[str | None]) -> None:
+    known = sorted({partition for partition in partitions if partition is not None})
+    if known and not table.is_copy:
+        connection.execute(template("merge.mark_stale"), {"table": table.qualified, "partitions": known})
 
 
 def supersede_quarantine(

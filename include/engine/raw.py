@@ -22,6 +22,8 @@ from typing import BinaryIO, cast
 import zstandard
 from upath import UPath
 
+from include.engine.masking import mask_chunks
+
 CHUNK = 1 << 18
 
 
@@ -97,7 +99,7 @@ class RawStore:
         try:
             with os.fdopen(handle, "wb") as file:
                 with zstandard.ZstdCompressor(level=3).stream_writer(file, closefd=False) as writer:
-                    for chunk, was_masked in _masked(chunks, secrets):
+                    for chunk, was_masked in mask_chunks(chunks, secrets):
                         digest.update(chunk)
                         size += len(chunk)
                         masked = masked or was_masked
@@ -206,23 +208,3 @@ class _Checked(io.RawIOBase):
         if not self.closed:
             self._source.close()
         super().close()
-
-
-def _masked(chunks: Iterable[bytes], secrets: tuple[str, ...]) -> Iterable[tuple[bytes, bool]]:
-    """Replace our own secrets by asterisks of the same length, also where two chunks meet."""
-    needles = [secret.encode() for secret in secrets if secret]
-    if not needles:
-        yield from ((chunk, False) for chunk in chunks)
-        return
-    keep = max(map(len, needles)) - 1
-    rest = b""
-    for chunk in chunks:
-        window = rest + chunk
-        found = False
-        for needle in needles:
-            if needle in window:
-                window, found = window.replace(needle, b"*" * len(needle)), True
-        cut = max(len(window) - keep, 0)
-        rest = window[cut:]
-        yield window[:cut], found
-    yield rest, False

@@ -40,8 +40,12 @@ def work(worker: Worker, stream: Stream, run_id: str) -> Verdict | None:
                 if worker.stop() or not lease.is_trusted():
                     with pause:
                         return _stopped(worker, lease, stream, counts)
-                with pause:
-                    counts += _rebuild(worker, connection, lease, stream, unit, refused)
+                try:
+                    with pause:
+                        counts += _rebuild(worker, connection, lease, stream, unit, refused)
+                except applying.Interrupted:
+                    with pause:
+                        return _stopped(worker, lease, stream, counts)
                 worker.signal("applied")
             with pause:
                 return _done(lease, stream, counts, len(units), refused)
@@ -72,12 +76,22 @@ def _units(connection: Connection, stream: Stream, chunk: Mapping[str, Any]) -> 
 def _rebuild(
     worker: Worker, connection: Connection, lease: Lease, stream: Stream, unit: str, refused: dict[str, str]
 ) -> Counts:
-    def read_and_apply() -> Counts:
+    def read_and_apply(now: applying.Try) -> Counts:
         held = applying.all_askings(connection, worker.raw, stream, [unit])
-        readings = [applying.read(stream, asking) for asking in held]
+        if applying.is_surely_large(held):
+            now.in_parts = True
+        readings = [applying.read(stream, asking, now) for asking in held]
         if readings and readings[-1].error is not None:
             refused[unit] = readings[-1].error
-        return applying.apply(lease, stream, (), readings, applying.going_on)[0]
+        return applying.apply(
+            lease,
+            stream,
+            (),
+            readings,
+            applying.going_on,
+            in_parts=now.in_parts,
+            may_go_on=lambda: not worker.stop() and lease.is_trusted(),
+        )[0]
 
     newest = fetches.newest_parser(connection, stream.name, unit)
     if newest > stream.parser_version and not any(table.is_copy for table in stream.tables):
@@ -90,7 +104,7 @@ def _stopped(worker: Worker, lease: Lease, stream: Stream, counts: Counts) -> Ve
     def finish(connection: Connection, none: Counts) -> Settlement:
         return Settlement(CycleStatus.PENDING, {})
 
-    applying.repeated(lambda: applying.apply(lease, stream, (), (), finish), stream)
+    applying.repeated(lambda now: applying.apply(lease, stream, (), (), finish), stream)
     words = f"STOPPED – {where(lease.cycle.row)}: the lease was given back ({describe_counts(counts)})"
     return _verdict(lease, stream, CycleStatus.PENDING, words, counts, is_stopped=True)
 
@@ -102,7 +116,7 @@ def _done(lease: Lease, stream: Stream, counts: Counts, units: int, refused: dic
             CycleStatus.SUCCESS, {"outcome": outcome, **({} if units else {"success_reason": "nothing_due"})}
         )
 
-    applying.repeated(lambda: applying.apply(lease, stream, (), (), finish), stream)
+    applying.repeated(lambda now: applying.apply(lease, stream, (), (), finish), stream)
 
     words = f"REPLAYED – {where(lease.cycle.row)}: {units} units, {describe_counts(counts)}"
     if refused:

@@ -7,7 +7,8 @@ outlives its transaction.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import lru_cache
@@ -16,11 +17,37 @@ from typing import Any
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from include.contract import Parsed, Stream, Table
+from include.contract import Parsed, ParseError, Stream, Table
 from include.engine.db import Connection, query, template
+from include.engine.raw import RawObjectDamaged, RawObjectMissing
+
+# One transaction writes at most this many rows.
+MOST_ROWS = 50_000
+# Between two looks at how many there are, and at the lease.
+BEAT_ROWS = 5_000
 
 # The types of the engine's own staged columns for the binary copy.
 _ENGINE_TYPES = ("text", "int8", "timestamptz", "jsonb", "date", "int4")
+
+
+class TooManyRows(Exception):
+    """More rows than one transaction writes: they must be applied in parts."""
+
+
+class RowsUnreadable(Exception):
+    """An asking cannot be read, which showed only while its rows came."""
+
+    def __init__(self, fetch_id: int, reason: str, is_lost: bool) -> None:
+        super().__init__(reason)
+        self.fetch_id, self.reason, self.is_lost = fetch_id, reason, is_lost
+
+
+def refusal_of(error: Exception) -> tuple[str, bool]:
+    """Return why a parser gave no rows, at most 2,000 characters, and whether the stored bytes are lost."""
+    is_lost = isinstance(error, (RawObjectDamaged, RawObjectMissing))
+    known = is_lost or isinstance(error, ParseError)
+    text = str(error) if known else f"the parser failed with {type(error).__name__}: {error}"
+    return text[:2000], is_lost
 
 
 @dataclass(frozen=True)
@@ -44,10 +71,20 @@ class Reading:
         return self.fetch_ids[-1]
 
     def rows(self, table: Table) -> Iterator[tuple[Any, ...]]:
-        """Return the rows for one table."""
+        """Return the rows for one table.
+
+        Raises:
+            RowsUnreadable: the parser refused the unit, or failed, while it gave its rows.
+            OSError: the raw store cannot be read right now.
+        """
         for batch in self.parsed.batches if self.parsed else ():
             if batch.table.qualified == table.qualified:
-                yield from batch.rows
+                try:
+                    yield from batch.rows
+                except OSError:
+                    raise
+                except Exception as refusal:
+                    raise RowsUnreadable(self.fetch_id, *refusal_of(refusal)) from refusal
 
     @property
     def is_whole(self) -> bool:
@@ -64,6 +101,9 @@ class Names:
     def __post_init__(self) -> None:
         if len(self.table.name) > 40:
             raise ValueError(f"{self.table.qualified}: a table's name has at most 40 characters.")
+        version = self.table.version
+        if version is not None and not any(c.name == version and not c.nullable for c in self.table.columns):
+            raise ValueError(f"{self.table.qualified}: the version must be one of its columns and never null.")
 
     @property
     def parts(self) -> dict[str, sql.Composable]:
@@ -83,12 +123,17 @@ class Names:
 def _parts(names: Names) -> dict[str, sql.Composable]:
     table = names.table
     values = tuple(name for name in table.column_names if name not in table.key)
+    order = (*((table.version,) if table.version else ()), "sent_at")
     return {
         "target": sql.Identifier(table.schema, table.name),
         "history": sql.Identifier(table.schema, f"{table.name}_history"),
         "stage": sql.Identifier("pg_temp", f"stage_{table.name}"),
         "units": sql.Identifier("pg_temp", f"units_{table.name}"),
         "chain": sql.Identifier("pg_temp", f"chain_{table.name}"),
+        "numbered": sql.Identifier("pg_temp", f"numbered_{table.name}"),
+        "part": sql.Identifier("pg_temp", f"part_{table.name}"),
+        "t_of_part": template("history.of_whole"),
+        "h_of_part": template("history.of_whole"),
         "columns": _list(table.column_names),
         "key": _list(table.key),
         "key_of_s": _list(table.key, "s"),
@@ -105,12 +150,21 @@ def _parts(names: Names) -> dict[str, sql.Composable]:
         "c_same_key": _same(table.key, "t", "c"),
         "h_same_key": _same(table.key, "h", "c"),
         "k_same_key": _same(table.key, "k", "s"),
+        "p_same_t": _same(table.key, "p", "t"),
+        "p_same_h": _same(table.key, "p", "h"),
         **{f"{row}_columns": _list(table.column_names, row) for row in "tsgcvh"},
         **{f"{row}_values": _list(values or table.key[-1:], row) for row in "tsgch"},
-        **{f"{row}_key": _list(table.key, row) for row in "skgv"},
+        **{f"{row}_key": _list(table.key, row) for row in "skgvcd"},
         **{f"{row}_partition": names.partition(row) for row in "gtc"},
-        "s_day": sql.Identifier("s", table.session_date) if table.session_date else sql.NULL,
+        **{f"{row}_day": sql.Identifier(row, table.session_date) if table.session_date else sql.NULL for row in "st"},
         "day_partition": names.partition("g", "day"),
+        "old_day_partition": names.partition("g", "old_day"),
+        **{f"{row}_order": _list(order, row) for row in "stcr"},
+        "is_overtaking": template(
+            "history.is_overtaking", s_version=sql.Identifier("s", table.version), k_key=_list(table.key, "k")
+        )
+        if table.version
+        else template("history.is_always_overtaking"),
     }
 
 
@@ -124,33 +178,56 @@ def _same(key: Sequence[str], left: str, right: str) -> sql.Composable:
     )
 
 
-def fill(connection: Connection, table: Table, readings: Sequence[Reading]) -> dict[int, int]:
-    """Create the stage of a table, copy the readings' rows into it, and return how many each fetch gave."""
+def fill(
+    connection: Connection,
+    table: Table,
+    readings: Sequence[Reading],
+    *,
+    most: int | None = None,
+    beat: Callable[[], None] = lambda: None,
+) -> dict[int, int]:
+    """Create the stage of a table, copy the readings' rows into it, and return how many each fetch gave.
+
+    Rows are copied as they come and are never held.
+
+    Args:
+        connection: inside a transaction.
+        table: what the rows are for.
+        readings: what was read.
+        most: how many rows there may be in all; any number where None.
+        beat: called every so often while rows come.
+
+    Raises:
+        TooManyRows: there are more than `most`.
+        RowsUnreadable: the parser refused a unit while it gave its rows.
+    """
     parts, withdraws = Names(table).parts, table.replaces == "unit"
     connection.execute(template("stage.create", **_only(parts, "stage", "columns", "target")))
     connection.execute(template("stage.create_units", units=parts["units"]))
-    with connection.cursor().copy(template("stage.copy_units", units=parts["units"])) as copy:
-        copy.set_types(["text", "int8", "timestamptz", "date", "bool"])
-        for reading in readings:
-            copy.write_row(
-                (
-                    reading.unit,
-                    reading.fetch_id,
-                    reading.sent_at,
-                    reading.session_date,
-                    withdraws and reading.is_whole,
-                )
-            )
-    connection.execute(template("stage.analyze_units", units=parts["units"]))
-    counts, width = {reading.fetch_id: 0 for reading in readings}, len(table.columns)
+    counts, width, total = {reading.fetch_id: 0 for reading in readings}, len(table.columns), 0
     with connection.cursor().copy(template("stage.copy", **_only(parts, "stage", "columns"))) as copy:
         copy.set_types([*(_copy_type(column.type) for column in table.columns), *_ENGINE_TYPES])
         for reading in readings:
             unit, fetch_id, sent_at, session = reading.unit, reading.fetch_id, reading.sent_at, reading.session_date
+            position = 0
             for position, row in enumerate(reading.rows(table), start=1):
                 extra = Jsonb(row[width]) if len(row) > width and row[width] is not None else None
                 copy.write_row((*row[:width], unit, fetch_id, sent_at, extra, session, position))
-                counts[fetch_id] = position
+                if position % BEAT_ROWS == 0:
+                    if most is not None and total + position > most:
+                        raise TooManyRows
+                    beat()
+            total += position
+            counts[fetch_id] = position
+            if most is not None and total > most:
+                raise TooManyRows
+    # After the rows: only now it is known whether all of them could be read.
+    with connection.cursor().copy(template("stage.copy_units", units=parts["units"])) as copy:
+        copy.set_types(["text", "int8", "timestamptz", "date", "bool"])
+        for reading in readings:
+            is_whole = withdraws and reading.is_whole
+            copy.write_row((reading.unit, reading.fetch_id, reading.sent_at, reading.session_date, is_whole))
+    connection.execute(template("stage.analyze_units", units=parts["units"]))
     return counts
 
 
@@ -167,8 +244,12 @@ def _only(parts: dict[str, sql.Composable], *names: str) -> dict[str, sql.Compos
     return {name: parts[name] for name in names}
 
 
-def check(connection: Connection, stream: Stream, table: Table, cycle_id: int) -> tuple[int, set[int]]:
+def check(
+    connection: Connection, stream: Stream, table: Table, cycle_id: int, *, is_rebuild: bool
+) -> tuple[int, set[int]]:
     """Take staged rows that break a rule out and put them to quarantine.
+
+    Of rows that several units give for one key the greatest stays; a rebuild needs all askings and decides later.
 
     Returns:
         How many were not there before, and the fetches that have such rows.
@@ -187,14 +268,21 @@ def check(connection: Connection, stream: Stream, table: Table, cycle_id: int) -
     look = template(
         "stage.is_broken",
         condition=sql.SQL(" or ").join(condition for _, condition in rules) or sql.Literal(False),
-        **_only(parts, "stage", "key_of_s"),
+        once=sql.SQL(", ").join([sql.Identifier("s", "fetch_id"), parts["key_of_s"]])
+        if is_rebuild
+        else parts["key_of_s"],
+        stage=parts["stage"],
     )
     found = connection.execute(look).fetchone()
-    if found is None or not found["is_broken"]:
+    assert found is not None
+    if not found["is_broken"] and not found["is_repeated"]:
         return 0, set()
     repeated = template("stage.rule_repeated", **_only(parts, "stage", "key_of_s", "key_of_r"))
     put, broken = 0, set[int]()
-    for name, condition in [*rules, ("the key stands once in an answer", repeated)]:
+    checks = rules if found["is_broken"] else []
+    if found["is_repeated"]:
+        checks = [*checks, ("the key stands once in an answer", repeated)]
+    for name, condition in checks:
         rejected = connection.execute(
             template("stage.reject", condition=condition, **_only(parts, "stage", "units")),
             {
@@ -209,6 +297,8 @@ def check(connection: Connection, stream: Stream, table: Table, cycle_id: int) -
         assert rejected is not None
         put += rejected["put"]
         broken.update(rejected["fetches"] or ())
+    if found["is_repeated"] and not is_rebuild:
+        connection.execute(template("stage.keep_greatest", **_only(parts, "stage", "key_of_r", "r_order")))
     return put, broken
 
 
@@ -238,6 +328,16 @@ def quarantine_rejected(connection: Connection, stream: Stream, readings: Sequen
             },
         ).rowcount
     return put
+
+
+@contextmanager
+def part(connection: Connection, table: Table, number: int, rows: int) -> Iterator[dict[str, sql.Composable]]:
+    """Cut a part of so many rows out of the stage of one asking; yields the names with the part as their stage."""
+    parts = Names(table).parts
+    bounds = {"after": sql.Literal(number * rows), "upto": sql.Literal((number + 1) * rows)}
+    connection.execute(template("stage.part", **_only(parts, "part", "stage"), **bounds))
+    yield {**parts, "stage": parts["part"]}
+    connection.execute(template("stage.drop_part", part=parts["part"]))
 
 
 def drop(connection: Connection, table: Table) -> None:

@@ -3,15 +3,17 @@
 select pg_advisory_xact_lock(hashtextextended(%(name)s, 9010));
 
 -- name: differences
--- How many rows are new or differ, and in which parts of the table; a row gives way only to a greater (sent at, parser version).
+-- How many rows are new or differ, and in which parts of the table, those that a row leaves among them; a row gives way only
+-- to a greater (version of the upstream, sent at, parser version).
 select coalesce(sum(g.rows) filter (where g.is_new), 0)::bigint as new,
-       coalesce(sum(g.rows) filter (where not g.is_new), 0)::bigint as changed, array_agg(distinct {day_partition}) as partitions
-  from (select t.unit is null as is_new, {s_day} as day, count(*) as rows
+       coalesce(sum(g.rows) filter (where not g.is_new), 0)::bigint as changed,
+       array_agg(distinct {day_partition}) || array_agg(distinct {old_day_partition}) filter (where not g.is_new) as partitions
+  from (select t.unit is null as is_new, {s_day} as day, {t_day} as old_day, count(*) as rows
           from {stage} s left join {target} t on {same_key}
          where t.unit is null
             or (({t_values}, t.extra) is distinct from ({s_values}, s.extra)
-                and (s.sent_at, %(parser_version)s) > (t.sent_at, t.parser_version))
-         group by 1, 2) g;
+                and ({s_order}, %(parser_version)s) > ({t_order}, t.parser_version))
+         group by 1, 2, 3) g;
 
 -- name: end_changed
 -- Values that are about to be replaced go to the history, until when and why.
@@ -20,7 +22,7 @@ select {t_columns}, t.unit, t.fetch_id, t.sent_at, t.parser_version, t.cycle_id,
        case when s.sent_at = t.sent_at then 'parser' else 'revised' end
   from {stage} s join {target} t on {same_key}
  where ({t_values}, t.extra) is distinct from ({s_values}, s.extra)
-   and (s.sent_at, %(parser_version)s) > (t.sent_at, t.parser_version)
+   and ({s_order}, %(parser_version)s) > ({t_order}, t.parser_version)
 on conflict do nothing;
 
 -- name: withdraw
@@ -44,7 +46,7 @@ select count(*) as withdrawn, array_agg(distinct {g_partition}) as partitions fr
 merge into {target} as t
 using {stage} as s on {same_key}
 when matched and ({t_values}, t.extra) is distinct from ({s_values}, s.extra)
-             and (s.sent_at, %(parser_version)s) > (t.sent_at, t.parser_version) then
+             and ({s_order}, %(parser_version)s) > ({t_order}, t.parser_version) then
     update set {s_assignments}, unit = s.unit, fetch_id = s.fetch_id, sent_at = s.sent_at,
                parser_version = %(parser_version)s, cycle_id = %(cycle)s, attempt = %(attempt)s, extra = s.extra
 when not matched then

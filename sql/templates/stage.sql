@@ -17,6 +17,14 @@ copy {stage} ({columns}, unit, fetch_id, sent_at, extra, unit_session, position)
 -- Askings as they were read.
 copy {units} (unit, fetch_id, sent_at, session_date, whole) from stdin with (format binary);
 
+-- name: part
+-- One part of the rows of an asking.
+create temporary table {part} as select * from {stage} where position > {after} and position <= {upto};
+
+-- name: drop_part
+-- Dropped before the gate, so that the commit stays small.
+drop table {part};
+
 -- name: rule_not_null
 -- A column that must have a value has none.
 s.{column} is null
@@ -42,9 +50,16 @@ s.{column} is distinct from s.unit_session
 (s.fetch_id, {key_of_s}) in (select r.fetch_id, {key_of_r} from {stage} r group by r.fetch_id, {key_of_r} having count(*) > 1)
 
 -- name: is_broken
--- Whether any row breaks any rule: mostly none does, and one look at the rows is enough.
-select exists (select 1 from {stage} s where {condition})
-    or exists (select 1 from {stage} s group by s.fetch_id, {key_of_s} having count(*) > 1) as is_broken;
+-- Whether any row breaks any rule, or a key stands more than once: mostly none does, and one look at the rows is enough.
+select exists (select 1 from {stage} s where {condition}) as is_broken,
+       exists (select 1 from {stage} s group by {once} having count(*) > 1) as is_repeated;
+
+-- name: keep_greatest
+-- Where several units give one key, the row of the greatest (version of the upstream, sent at) stays.
+delete from {stage} s
+ using (select r.ctid as place, row_number() over (partition by {key_of_r} order by ({r_order}, r.fetch_id) desc) as n
+          from {stage} r) d
+ where s.ctid = d.place and d.n > 1;
 
 -- name: reject
 -- Rows that break a rule go to quarantine, with the rule and the row as it was read; once, whatever became of the entry.

@@ -165,7 +165,7 @@ class Ways:
             with spending(of_backend(pid)) as spent:
                 merge.lock(connection, BARS)
                 stage.fill(connection, BARS, given.readings)
-                stage.check(connection, STREAM, BARS, 1)
+                stage.check(connection, STREAM, BARS, 1, is_rebuild=False)
                 counts = merge.newest(connection, STREAM, BARS, 1, 1)
                 stage.drop(connection, BARS)
                 connection.commit()

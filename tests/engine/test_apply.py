@@ -15,7 +15,7 @@ import pytest
 
 from include.contract import Batch, CycleStatus, Mode, Outcome, Parsed, ParseError, Rejected, Stream, Unit
 from include.engine import apply as applying
-from include.engine import merge, windows
+from include.engine import merge, stage, windows
 from include.engine.db import connect
 from include.sources.finra import daily_file
 from include.sources.finra.tables import SHORT_VOLUME
@@ -409,8 +409,8 @@ def test_an_asking_that_is_stored_while_another_applies_makes_it_read_again(desk
     desk.begin(other)
     real, done = applying.read, []
 
-    def read(stream: Stream, held: Any) -> Any:
-        reading = real(stream, held)
+    def read(stream: Stream, held: Any, now: Any) -> Any:
+        reading = real(stream, held, now)
         if not done:
             done.append(True)
             desk.cdn.put("CNMS", TUESDAY, B)
@@ -689,7 +689,7 @@ def test_no_stage_outlives_its_transaction(desk: Desk) -> None:
 def test_a_unit_larger_than_one_apply_goes_in_parts_with_the_checkpoint_last(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(applying, "MOST_ROWS", 40)
+    monkeypatch.setattr(stage, "MOST_ROWS", 40)
     desk.stream = replace(STREAM, recheck=None)
     desk.cdn.publish(TUESDAY, {f"S{number}": (1, 0, 2) for number in range(60)})
     seen: list[tuple[int, date | None]] = []

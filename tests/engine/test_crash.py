@@ -22,7 +22,7 @@ import pytest
 
 from include.contract import CycleStatus, Mode, Outcome
 from include.engine import fetches as ledger
-from include.engine import merge
+from include.engine import merge, stage
 from include.engine.lease import TTL_SECONDS
 from include.engine.raw import RawStore
 from include.settings import ROOT
@@ -52,9 +52,7 @@ POINTS = [
 @pytest.fixture
 def desk(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
     """So many rows that two applies come before the last one."""
-    from include.engine import apply as applying
-
-    monkeypatch.setattr(applying, "MOST_ROWS", 60)
+    monkeypatch.setattr(stage, "MOST_ROWS", 60)
     desk.stream = replace(STREAM, recheck=None)
     for day in (MONDAY, TUESDAY, WEDNESDAY):
         desk.cdn.publish(day, {f"S{number:02}": (number, 0, number + 1) for number in range(40)})

@@ -661,7 +661,7 @@ begin
     select c.cycle_id into v_own from collect.cycles c
      where c.stream = p_stream and c.cycle_status = 'NOT_STARTED' and c.window_start = p_start and c.slot = p_slot
        for update;
-    select c.cycle_id, c.mode, c.slot, c.session_date into v_old from collect.cycles c
+    select c.cycle_id, c.mode, c.slot, c.session_date, c.window_start into v_old from collect.cycles c
      where c.stream = p_stream and c.mode = 'poll' and c.run_id is null and c.cycle_status = 'PENDING'
        and c.window_start < p_start for update skip locked;
     v_stale := array(select c.cycle_id from collect.cycles c
@@ -681,6 +681,14 @@ begin
                failure_cause_summary = 'The window of ' || p_slot || ' opened while this one still waited; its keys stay pending.',
                finished_at = t, updated_at = t, gate_at = t
          where cycle_id = v_old.cycle_id and cycle_status = 'PENDING';
+        insert into ops.alerts (alert_key, severity, text, next_try_at, created_at)
+        values ('cycle/' || v_old.cycle_id || '/FAILED', 'error',
+                format('%s: window %s KST, session %s, was not published by its last try: the next window opened while it still waited. '
+                       'Nothing is lost: its keys stay pending and are asked for again. Look whether the upstream is late, or run '
+                       'mode=backfill for the session once it has published.',
+                       p_stream, to_char(v_old.window_start at time zone 'Asia/Seoul', 'YYYY-MM-DD HH24:MI'),
+                       coalesce(v_old.session_date::text, 'none')), t, t)
+        on conflict (alert_key) do nothing;
     end if;
     update collect.cycles set cycle_status = 'FAILED', failure_kind = 'retriable', outcome = 'failed_retriable', abnormal = true,
            failure_reason = 'never started',
