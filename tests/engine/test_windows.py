@@ -247,3 +247,16 @@ def test_a_window_is_named_by_its_instant_whoever_asks() -> None:
     assert one == window_for(STREAM, ny(TUESDAY, 18, 35).astimezone(SEOUL), days)
     assert one.slot == "2026-09-15T22:35:00Z"
     assert one.due_at - one.start == STREAM.schedule.allowance
+
+
+def test_a_window_that_the_next_one_closes_is_told_in_the_same_transaction(desk: Desk) -> None:
+    assert desk.poll().status is CycleStatus.PENDING
+    desk.cdn.publish(WEDNESDAY)
+    desk.at(ny(WEDNESDAY))
+    desk.poll()
+    closed, _ = desk.cycles()
+    assert (closed["cycle_status"], closed["failure_reason"]) == ("FAILED", "not published by its last try")
+    told = desk.one("select * from ops.alerts where alert_key = %s", f"cycle/{closed['cycle_id']}/FAILED")
+    assert told["created_at"] == closed["finished_at"]
+    assert "session 2026-09-15" in told["text"]
+    assert "mode=backfill" in told["text"]
