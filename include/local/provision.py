@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from include import registry
+from include.local import pools
 from include.local.environment import connection_variable
 from include.local.rest import Airflow
 
@@ -28,25 +28,17 @@ class Provisioned:
     waiting: Mapping[str, tuple[str, ...]]
 
 
-def pool_sizes(file: Path, parallelism: int, ai_concurrency: int) -> dict[str, dict[str, Any]]:
-    """The pools of config/pools.json, with the two that follow a setting sized by it."""
-    pools: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
-    pools["backfill"]["slots"] = max(1, parallelism // 4)
-    pools["llm"]["slots"] = ai_concurrency
-    return pools
-
-
-def provision_pools(airflow: Airflow, pools: Mapping[str, Mapping[str, Any]]) -> None:
-    """Make the pools that are missing, and let `llm` follow its setting.
+def provision_pools(airflow: Airflow, wanted: Mapping[str, Mapping[str, Any]]) -> None:
+    """Make the pools that are missing, and let the one that follows a setting follow it.
 
     Raises:
         LocalFailure: Airflow refused.
     """
     there = {pool["name"]: pool for pool in airflow.all("/pools", "pools")}
-    for name, pool in pools.items():
+    for name, pool in pools.to_write(there, wanted).items():
         if name not in there:
             airflow.call("POST", "/pools", json={"name": name, **pool})
-        elif name == "llm" and there[name]["slots"] != pool["slots"]:
+        else:
             airflow.call("PATCH", f"/pools/{name}", json={"slots": pool["slots"]}, params={"update_mask": ["slots"]})
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx
 
 from include import settings
-from include.local import connections, database, environment, keys, ports, processes, provision, recorded
+from include.local import connections, database, environment, keys, pools, ports, processes, provision, recorded
 from include.local.environment import Addresses
 from include.local.failure import LocalFailure
 from include.local.interrupts import Interrupts, Stopped
@@ -195,12 +195,11 @@ class Stack:
         )
 
     def _provision(self) -> None:
-        pools = provision.pool_sizes(
-            settings.ROOT / "config" / "pools.json",
+        wanted = pools.sizes(
             environment.parallelism(self.environment),
             int(self.environment.get("AI_CONCURRENCY") or self._settings.ai_concurrency),
         )
-        provision.provision_pools(self.airflow, pools)
+        provision.provision_pools(self.airflow, wanted)
         files = len(list((settings.ROOT / "dags").glob("*.py")))
         self._wait_for("parsing the DAG files", lambda: provision.parsed(self.airflow) >= files, 120)
         for error in self.airflow.all("/importErrors", "import_errors"):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, cast
 
-from include.local import provision
+import pytest
+
+from include.local import pools, provision
 from include.local.rest import Airflow
 from include.settings import ROOT
 
@@ -115,8 +118,8 @@ def test_a_dag_that_somebody_else_put_into_the_folder_is_left_to_them() -> None:
 
 def test_pools_are_made_once_and_a_resized_one_stays_resized() -> None:
     fake = Fake()
-    pools = provision.pool_sizes(ROOT / "config" / "pools.json", parallelism=16, ai_concurrency=30)
-    provision.provision_pools(cast(Airflow, fake), pools)
+    wanted = pools.sizes(parallelism=16, ai_concurrency=30)
+    provision.provision_pools(cast(Airflow, fake), wanted)
     assert {name: pool["slots"] for name, pool in fake.pools.items()} == {
         "default_pool": 128,
         "hf_push": 1,
@@ -124,22 +127,42 @@ def test_pools_are_made_once_and_a_resized_one_stays_resized() -> None:
         "sla": 1,
         "backfill": 4,
     }
-    assert all(fake.pools[name]["include_deferred"] for name in pools)
+    assert all(fake.pools[name]["include_deferred"] for name in wanted)
     fake.pools["backfill"]["slots"] = 7
-    pools["llm"]["slots"] = 5
-    provision.provision_pools(cast(Airflow, fake), pools)
+    wanted["llm"]["slots"] = 5
+    provision.provision_pools(cast(Airflow, fake), wanted)
     assert fake.pools["backfill"]["slots"] == 7
     assert fake.pools["llm"]["slots"] == 5
 
 
 def test_the_pools_file_is_what_airflows_own_import_takes() -> None:
-    pools = json.loads((ROOT / "config" / "pools.json").read_text())
-    assert set(pools) == {"hf_push", "llm", "sla", "backfill"}
-    for pool in pools.values():
+    file = json.loads((ROOT / "config" / "pools.json").read_text())
+    assert set(file) == {"hf_push", "llm", "sla", "backfill"}
+    assert (file["hf_push"]["slots"], file["sla"]["slots"]) == (1, 1)
+    for pool in file.values():
         assert set(pool) == {"slots", "description", "include_deferred"}
         assert isinstance(pool["slots"], int)
         assert pool["include_deferred"] is True
 
 
 def test_a_small_machine_still_has_a_lane_for_backfills() -> None:
-    assert provision.pool_sizes(ROOT / "config" / "pools.json", 2, 60)["backfill"]["slots"] == 1
+    assert pools.sizes(2, 60)["backfill"]["slots"] == 1
+
+
+def test_the_compose_stack_gets_the_same_pools_and_leaves_a_resized_one_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AI_CONCURRENCY", "30")
+    monkeypatch.setenv("AIRFLOW__CORE__PARALLELISM", "16")
+    there, wanted = tmp_path / "there.json", tmp_path / "wanted.json"
+    there.write_text(json.dumps({"default_pool": {"slots": 128, "description": "", "include_deferred": False}}))
+    assert pools.main(there, wanted) == 0
+    made = json.loads(wanted.read_text())
+    assert made == pools.sizes(16, 30)
+    made["backfill"]["slots"], made["llm"]["slots"] = 7, 60
+    there.write_text(json.dumps(made))
+    assert pools.main(there, wanted) == 0
+    assert {name: pool["slots"] for name, pool in json.loads(wanted.read_text()).items()} == {"llm": 30}
+    init = (ROOT / "config" / "compose-init").read_text()
+    assert "python -m include.local.pools" in init
+    assert "airflow pools import config/pools.json" not in init
