@@ -100,7 +100,14 @@ def window_for(stream: Stream, instant: datetime, days: Calendar) -> Window:
 
 
 def last_instant(cron: str, timezone: str, now: datetime) -> datetime:
-    """Return the newest instant at or before `now` at which a cron expression fires in its own zone."""
+    """Return the newest instant at or before `now` at which a cron expression fires in its own zone.
+
+    Several expressions are written with ` | ` between them: each of them fires.
+    """
+    return max(_last(each, timezone, now) for each in cron.split(" | "))
+
+
+def _last(cron: str, timezone: str, now: datetime) -> datetime:
     from croniter import croniter
 
     zone = ZoneInfo(timezone)
@@ -129,7 +136,11 @@ def instants(cron: str, timezone: str, start: datetime, end: datetime, most: int
 
 
 def next_instant(cron: str, timezone: str, now: datetime) -> datetime:
-    """Return the first instant after `now` at which a cron expression fires in its own zone."""
+    """Return the first instant after `now` at which a cron expression, or one of several, fires in its own zone."""
+    return min(_next(each, timezone, now) for each in cron.split(" | "))
+
+
+def _next(cron: str, timezone: str, now: datetime) -> datetime:
     from croniter import croniter
 
     zone = ZoneInfo(timezone)

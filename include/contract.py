@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime
 from typing import Any, BinaryIO, Literal, Protocol
 
 from include.states import TERMINAL as TERMINAL
@@ -19,6 +19,10 @@ from include.states import CycleStatus as CycleStatus
 from include.states import Mode as Mode
 from include.states import Outcome as Outcome
 from include.states import PendingReason as PendingReason
+from include.timing import Budget as Budget
+from include.timing import HostGroup as HostGroup
+from include.timing import Schedule as Schedule
+from include.timing import Window as Window
 
 # --- what a stream asks -------------------------------------------------------------------------------
 
@@ -34,6 +38,8 @@ class Request:
     request has none. `expected` says that the calendar expects data: then an absence means "not yet".
     `required` says that a poll is not complete without it. `kind` is what it costs: a list page or a detail. `since`
     is for `follow` alone and never sent: only what is newer than this day is wanted, everything where it is None.
+    `about` is what its parser must know beside the answer (whom it asked for, by which choices): plain values that
+    are kept with the fetch and given back with the answer whenever it is read again.
     """
 
     key: str
@@ -48,6 +54,7 @@ class Request:
     required: bool = True
     kind: Literal["list", "detail"] = "detail"
     since: date | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Body(Protocol):
@@ -163,16 +170,35 @@ class Batch:
 
 
 @dataclass(frozen=True)
+class Outdated:
+    """Something had before that an answer shows to be out of date: it is asked for again under `key`.
+
+    It counts as had where `unit` was asked for under a key that begins with one of `covers`, and as asked for again
+    where that was after `since`.
+    """
+
+    key: str
+    session_date: date
+    unit: str
+    covers: tuple[str, ...]
+    since: datetime
+
+
+@dataclass(frozen=True)
 class Parsed:
     """What reading a unit gave: batches, the rows that could not be read, and columns nobody knew.
 
     Rows of a large unit come as a stream that is read once; then `rejected` and `unknown_columns` may be lists that
-    grow while the rows are read, and a `ParseError` may come in the middle of them.
+    grow while the rows are read, and a `ParseError` may come in the middle of them. `is_part` says
+    that only a part of the unit was asked for, so that what is not there may be there all the same; `outdated` names
+    what must be asked for again because of this answer.
     """
 
     batches: tuple[Batch, ...]
     rejected: Sequence[Rejected] = ()
     unknown_columns: Sequence[str] = ()
+    is_part: bool = False
+    outdated: Sequence[Outdated] = ()
 
 
 class DefiniteRefusal(Exception):
@@ -201,77 +227,7 @@ class ParseError(Exception):
     """A unit cannot be read at all; its text is the reason shown in quarantine."""
 
 
-# --- when and how much --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What a slice and a day (one `run_date`) of a stream may spend, and how long a slice may work."""
-
-    day_list_pages: int = 50
-    day_items: int = 5_000
-    day_details: int = 300
-    slice_list_pages: int = 5
-    slice_items: int = 500
-    slice_seconds: int = 120
-    reason: str = ""
-
-
-@dataclass(frozen=True)
-class HostGroup:
-    """Requests that an upstream counts together: one interval for every stream, worker and machine.
-
-    `penalty` is how long a block stops the group, `busy_wait` the least wait after "too many requests" (429).
-    """
-
-    name: str
-    interval: timedelta
-    penalty: timedelta = timedelta(minutes=10)
-    busy_wait: timedelta = timedelta(0)
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """When a stream may ask: cron expressions in the upstream's own zone.
-
-    `retry_first`, `retry_every` and `last_try` rule a window whose data is not published yet: it is asked
-    again that long after it opened, then at that interval, until that long after it opened. `make_up` opens
-    further windows that long after the start of one that did not end `SUCCESS`. `allowance` is how long after
-    its start a window is due. `session` says which session date a window is responsible for: the last session
-    on or before its local day, or before it. The local day is that of `market_timezone`, where it is another zone
-    than the cron expression's. `is_set` marks times that an installation set in place of the declared ones.
-    """
-
-    cron: str
-    timezone: str
-    retry_first: timedelta
-    retry_every: timedelta
-    last_try: timedelta
-    allowance: timedelta
-    make_up: tuple[timedelta, ...] = (timedelta(minutes=10), timedelta(minutes=40), timedelta(hours=4))
-    session: Literal["same_day", "previous_day"] = "same_day"
-    market_timezone: str | None = None
-    is_set: bool = False
-
-    @property
-    def day_zone(self) -> str:
-        """The zone whose day tells the session date."""
-        return self.market_timezone or self.timezone
-
-
-@dataclass(frozen=True)
-class Window:
-    """One scheduled opportunity to poll, named by its scheduled instant."""
-
-    start: datetime
-    due_at: datetime
-    run_date: date
-    session_date: date | None
-
-    @property
-    def slot(self) -> str:
-        """The instant in UTC: what makes the window unique within its stream."""
-        return self.start.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+# --- for what it is asked -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -280,7 +236,10 @@ class Ask:
 
     `sessions` are the calendar's open days, newest first; `closed` are days that the calendar calls closed
     and that a backfill asks once all the same. `pending` are request keys whose time has come. `keys` limits
-    the plan to what the operator named. `chunk` is what a chunk of the stream's own naming asks for.
+    the plan to what the operator named. `chunk` is what a chunk of the stream's own naming asks for. `newest` is
+    the session that a window is responsible for, which it may read again although it was had. `at` is when the plan
+    is made, for upstreams that refuse what is too fresh. `subjects` are those of the stream's declaration, where it
+    has one.
     """
 
     mode: Mode
@@ -290,13 +249,17 @@ class Ask:
     keys: tuple[str, ...] = ()
     cursor: Mapping[str, Any] = field(default_factory=dict)
     chunk: Mapping[str, Any] = field(default_factory=dict)
+    newest: date | None = None
+    at: datetime | None = None
+    subjects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Span:
     """The ground of a backfill or replay: session dates, both inclusive, and the keys that it is limited to.
 
-    `today` is the upstream's own day at which the run is planned; the span never reaches past it.
+    `today` is the upstream's own day at which the run is planned; the span never reaches past it. `subjects` are
+    those of the stream's declaration, where it has one.
     """
 
     mode: Mode
@@ -304,6 +267,7 @@ class Span:
     end: date
     today: date
     keys: tuple[str, ...] = ()
+    subjects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -313,12 +277,33 @@ class Chunk:
     `name` is unique within the stream's run and stable, in an operator's words (`2026-09-15`, `GDP/2024`,
     `2024-01/g003`). `session_date` is the newest session that it is for. `asks` are JSON values from which `plan`
     makes the requests (`Ask.chunk`); requests of one key in several chunks of a run are sent once. A replay reads
-    again the units that the plan names.
+    again the units that the plan names or, where `asks` has `first` and `last`, those with answers for these days.
     """
 
     name: str
     session_date: date
     asks: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Subjects:
+    """What a stream asks about, held in a table of its own source: the column's values where the flag is true."""
+
+    table: Table
+    column: str
+    flag: str
+
+
+@dataclass(frozen=True)
+class Amended:
+    """A request without the part for which the upstream refused all of it.
+
+    `key` is what a later plan asks for the part alone under; `reason` is what the upstream said of it.
+    """
+
+    request: Request
+    key: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -338,7 +323,8 @@ class Stream:
     `usual_requests` is what one planned request comes to with its further pages, for estimates.
     `listing` says that a complete poll shows every open item, named by the key of the first table; one that
     `close_after` complete polls in a row did not show is closed. `job` names the job of the source that works the
-    stream, None for its main one.
+    stream, None for its main one. `subjects` says where the things that it asks about are held; `amend(request,
+    answer)` gives a refused request again without the part that was at fault, None where nothing can be left out.
     """
 
     name: str
@@ -356,6 +342,8 @@ class Stream:
     follow: Callable[[Request, Answer], Sequence[Request]] = lambda request, answer: ()
     chunks: Callable[[Span], Iterator[Chunk]] | None = None
     usual_requests: int = 1
+    amend: Callable[[Request, Answer], Amended | None] = lambda request, answer: None
+    subjects: Subjects | None = None
     recheck: Recheck | None = None
     listing: bool = False
     close_after: int = 3

@@ -12,10 +12,10 @@ from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from typing import Any
 
-from airflow.sdk import DAG, CronTriggerTimetable, Param
+from airflow.sdk import DAG, CronTriggerTimetable, MultipleCronTriggerTimetable, Param
 
 from include import schedules
-from include.contract import Source, Stream
+from include.contract import Schedule, Source, Stream
 from include.operators import declared
 from include.operators.check import CheckRequestOperator
 from include.operators.collect import CHECK, LaneOperator, PollOperator, alias
@@ -72,7 +72,7 @@ def source_dag(
     dag = DAG(
         dag_id=chosen[0].job_name,
         description=f"{source.title}: {', '.join(stream.title.lower() for stream in chosen)}",
-        schedule=CronTriggerTimetable(schedule.cron, timezone=schedule.timezone),
+        schedule=_timetable(schedule),
         start_date=START,
         catchup=False,
         # Exclusion is the database's; this only bounds how much waits side by side.
@@ -92,7 +92,7 @@ def source_dag(
 class When:
     """When a DAG of the system runs: for Airflow, and in words for its page."""
 
-    timetable: CronTriggerTimetable
+    timetable: CronTriggerTimetable | MultipleCronTriggerTimetable
     words: str
 
 
@@ -103,7 +103,7 @@ def when(job: str, cron: str, timezone: str) -> When:
         SettingError: the file cannot be used; Airflow shows the text as the import error of the DAG.
     """
     times = schedules.of_job(job, cron, timezone)
-    return When(CronTriggerTimetable(times.cron, timezone=times.timezone), times_words(times))
+    return When(_timetable(times), times_words(times))
 
 
 DEFAULTS: dict[str, Any] = {
@@ -120,7 +120,16 @@ DEFAULTS: dict[str, Any] = {
 _WITHOUT_BACKFILL = ("scheduled", "manual", "operator_triggered", "asset_triggered")
 
 
+def _timetable(schedule: Schedule | schedules.Times) -> CronTriggerTimetable | MultipleCronTriggerTimetable:
+    crons = schedule.cron.split(" | ")
+    if len(crons) == 1:
+        return CronTriggerTimetable(schedule.cron, timezone=schedule.timezone)
+    return MultipleCronTriggerTimetable(*crons, timezone=schedule.timezone)
+
+
 def _is_daily(cron: str) -> bool:
+    if " | " in cron:
+        return False
     minute, hour, *_ = cron.split()
     return minute.isdigit() and hour.isdigit()
 

@@ -74,8 +74,9 @@ def _times(place: str, entry: Any) -> Times:
     example = '{cron: "35 18 * * 1-5", timezone: America/New_York}'
     if not isinstance(entry, dict) or set(entry) != {"cron", "timezone"}:
         raise SettingError(f"{place} must be like {example}, not {entry!r}.")
-    cron, zone = str(entry["cron"]), str(entry["timezone"])
-    if len(cron.split()) != 5 or not croniter.is_valid(cron):
+    crons, zone = [" ".join(each.split()) for each in str(entry["cron"]).split("|")], str(entry["timezone"])
+    cron = " | ".join(crons)
+    if not all(len(each.split()) == 5 and croniter.is_valid(each) for each in crons):
         raise SettingError(
             f"{place}: {cron!r} is no cron expression of five fields (minute hour day month weekday). Write {example}."
         )
@@ -83,7 +84,7 @@ def _times(place: str, entry: Any) -> Times:
         ZoneInfo(zone)
     except (KeyError, ValueError, OSError):
         raise SettingError(f"{place}: there is no time zone {zone!r}; write one like America/New_York.") from None
-    return Times(" ".join(cron.split()), zone, is_set=True)
+    return Times(cron, zone, is_set=True)
 
 
 def applied(sources: Iterable[Source], overrides: Overrides, others: Iterable[str]) -> tuple[Source, ...]:

@@ -28,7 +28,14 @@ def newest(stream: Stream, keys: tuple[str, ...], days: Calendar, now: datetime)
 
 
 def between(
-    stream: Stream, mode: Mode, start: date, end: date, keys: tuple[str, ...], days: Calendar, now: datetime
+    stream: Stream,
+    mode: Mode,
+    start: date,
+    end: date,
+    keys: tuple[str, ...],
+    days: Calendar,
+    now: datetime,
+    subjects: tuple[str, ...] = (),
 ) -> Iterator[Chunk]:
     """Return the chunks of a range of session dates, both inclusive.
 
@@ -40,7 +47,7 @@ def between(
     first, last = max(start, stream.first_session), min(end, today)
     if stream.chunks is not None:
         if first <= last:
-            yield from stream.chunks(Span(mode, first, last, today, keys))
+            yield from stream.chunks(Span(mode, first, last, today, keys, subjects))
         return
     day = last
     while day >= first:

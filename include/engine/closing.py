@@ -294,6 +294,7 @@ def _succeeded(connection: Connection, part: Slice, place: str) -> Decision:
         if part.answers.get(request.key) is AnswerClass.ERROR
         or (part.answers.get(request.key) is AnswerClass.NOT_YET and request.required)
     ]
+    open_keys += part.left_out
     refused = _refused_units(connection, part)
     is_partial = bool(open_keys or refused)
     if not is_partial:
@@ -320,7 +321,10 @@ def _write_pending(connection: Connection, part: Slice, decision: Decision) -> N
     """Keep what is still to be fetched, take out what is held or explained, and set the next rechecks."""
     over = decision.status is not CycleStatus.PENDING
     refused = _refused_units(connection, part)
-    done, again = [], []
+    done: list[str] = []
+    again = [
+        pending.Again(key, PendingReason.FAILED, each.session_date, each.reason) for key, each in part.left_out.items()
+    ]
     for request in part.plan.requests:
         key, answer_class = request.key, part.answers.get(request.key)
         if answer_class is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from threading import Lock
 
 import httpx
@@ -48,6 +49,14 @@ class Worker:
     signal: Callable[[str], None] = lambda point: None
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """A part of a request that the upstream refused, to be asked for by itself: its session date, and why."""
+
+    session_date: date | None
+    reason: str
+
+
 @dataclass
 class Slice:
     """What a slice has gathered so far."""
@@ -60,6 +69,7 @@ class Slice:
     started: float
     spent: Spent
     errors: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, LeftOut] = field(default_factory=dict)
     to_apply: list[Held] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
     list_pages: int = 0
@@ -262,6 +272,10 @@ def _ask_unit(worker: Worker, asker: fetch.Asker, part: Slice, first: Request) -
             part.details += 1
 
         worker.signal("stored")
+        if fetched.amended is not None and page == 0 and fetched.amended.key not in part.left_out:
+            part.left_out[fetched.amended.key] = LeftOut(request.session_date, fetched.amended.reason)
+            todo = [fetched.amended.request]
+            continue
         head = head or fetched.fetch_id
         page += 1
         answer_class = fetched.answer_class

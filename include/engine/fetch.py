@@ -15,7 +15,16 @@ from datetime import datetime, timedelta
 
 import httpx
 
-from include.contract import Answer, AnswerClass, AnswerError, Credentials, DefiniteRefusal, Request, Stream
+from include.contract import (
+    Amended,
+    Answer,
+    AnswerClass,
+    AnswerError,
+    Credentials,
+    DefiniteRefusal,
+    Request,
+    Stream,
+)
 from include.engine import fetches, hosts
 from include.engine.db import Connection
 from include.engine.http import Received, send
@@ -49,7 +58,10 @@ class Asker:
 
 @dataclass(frozen=True)
 class Fetched:
-    """What asking came to: the class, the last fetch row, further pages, and the error in words where there is one."""
+    """What asking came to: the class, the last fetch row, further pages, and the error in words where there is one.
+
+    `amended` is the request to be sent in its place, where the upstream refused all of it for a part.
+    """
 
     request: Request
     answer_class: AnswerClass
@@ -59,6 +71,7 @@ class Fetched:
     blocked_until: datetime | None = None
     refusal: str | None = None
     may_pass: bool = False
+    amended: Amended | None = None
 
 
 def ask(asker: Asker, request: Request, page: int = 0, head_fetch: int | None = None) -> Fetched:
@@ -115,6 +128,7 @@ def _take_in(
     answer_class, error, refusal = AnswerClass.ERROR, received.error, None
     more: tuple[Request, ...] = ()
     may_pass = _may_pass(received)
+    amended: Amended | None = None
     if received.status is not None:
         body = asker.raw.body(received.stored.sha256) if received.stored else asker.raw.nothing()
         answer = Answer(request, received.status, received.headers, body, sent_at)
@@ -122,19 +136,25 @@ def _take_in(
             answer_class = asker.stream.classify(answer)
             if answer_class in (AnswerClass.DATA, AnswerClass.EMPTY):
                 more = tuple(asker.stream.follow(request, answer))
+            elif answer_class is AnswerClass.ERROR:
+                amended = asker.stream.amend(request, answer)
         except DefiniteRefusal as no:
-            refusal = error = str(no)
+            answer_class, refusal, error = AnswerClass.ERROR, str(no), str(no)
             may_pass = no.may_pass
         except AnswerError as no:
-            error = str(no)
+            answer_class, error = AnswerClass.ERROR, str(no)
             may_pass = may_pass or no.may_pass
         except Exception as bug:
+            # An answer whose further pages are not known is not whole.
+            answer_class = AnswerClass.ERROR
             error = f"the answer could not be understood: {type(bug).__name__}: {bug}"
         if answer_class is AnswerClass.UNCHANGED and not has_validators:
             answer_class = AnswerClass.ERROR
             error = f"HTTP {received.status} although nothing was held to compare with"
         if answer_class is AnswerClass.ERROR and error is None:
-            error = f"HTTP {received.status} instead of data"
+            error = (
+                f"{amended.key} is left out: {amended.reason}" if amended else f"HTTP {received.status} instead of data"
+            )
     fetch_id = fetches.record(
         asker.connection,
         stream=asker.stream.name,
@@ -154,7 +174,7 @@ def _take_in(
     if answer_class is AnswerClass.BLOCKED:
         error = f"HTTP {received.status} with a page for people instead of data (fetch {fetch_id})"
         until = hosts.block(asker.connection, asker.stream.host_group.name, error)
-    return Fetched(request, answer_class, fetch_id, more, error, until, refusal, may_pass)
+    return Fetched(request, answer_class, fetch_id, more, error, until, refusal, may_pass, amended)
 
 
 def _may_pass(received: Received) -> bool:

@@ -82,6 +82,7 @@ def record(
                 "masked": stored.masked if stored else False,
                 "tries": tries,
                 "error": (error or received.error or "")[:1000] or None,
+                "about": json.dumps(dict(request.about)) if request.about else None,
             },
         ).fetchone()
     assert row is not None
@@ -193,7 +194,14 @@ def load(connection: Connection, raw: RawStore, head: int, request: Request | No
 def _answer(row: Row, raw: RawStore, request: Request | None) -> Answer:
     headers: Mapping[str, Any] = row["headers"]
     return Answer(
-        request=request or Request(key=row["request_key"], url="", unit=row["unit"], session_date=row["session_date"]),
+        request=request
+        or Request(
+            key=row["request_key"],
+            url="",
+            unit=row["unit"],
+            session_date=row["session_date"],
+            about=row["about"] or {},
+        ),
         status=row["http_status"] or 0,
         headers=headers,
         body=raw.body(bytes(row["sha256"])),

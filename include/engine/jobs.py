@@ -11,14 +11,14 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from itertools import islice
 from typing import Any, Literal
 
 from include.calendars import Calendar
 from include.contract import Chunk, Mode, Outcome, Stream
-from include.engine import chunks, versioned, windows
+from include.engine import chunks, subjects, versioned, windows
 from include.engine.db import Connection, Row, connect, query
 from include.engine.verdict import kst
 
@@ -103,13 +103,15 @@ class Progress:
         return text
 
 
-def chunks_of(request: JobRequest, stream: Stream, days: Calendar, now: datetime) -> Iterator[Chunk]:
+def chunks_of(
+    request: JobRequest, stream: Stream, days: Calendar, now: datetime, about: tuple[str, ...] = ()
+) -> Iterator[Chunk]:
     """Return the chunks of a run, newest first; a poll of keys has one, for the session that was due last."""
     if request.mode is Mode.POLL:
         return chunks.newest(stream, request.keys, days, now)
     assert request.start is not None
     assert request.end is not None
-    return chunks.between(stream, request.mode, request.start, request.end, request.keys, days, now)
+    return chunks.between(stream, request.mode, request.start, request.end, request.keys, days, now, about)
 
 
 def check(request: JobRequest, now: datetime) -> None:
@@ -230,7 +232,8 @@ def plan(url: str, request: JobRequest, stream: Stream) -> int:
         if planned_to == "all":
             return 0
         days, now = windows.days_of(connection, stream), windows.now(connection)
-        todo = chunks.after(lambda: chunks_of(request, stream, days, now), planned_to)
+        about = subjects.held(connection, stream)
+        todo = chunks.after(lambda: chunks_of(request, stream, days, now, about), planned_to)
         written = 0
         while batch := list(islice(todo, BATCH)):
             written += _write(connection, request, stream, batch, batch[-1].name)
@@ -317,11 +320,13 @@ def dry_run(url: str, request: JobRequest) -> list[str]:
         lines = [f"DRY RUN – run {request.name} would be:"]
         for stream in request.streams:
             days = windows.days_of(connection, stream)
+            about = subjects.held(connection, stream)
             count, keys = 0, set[str]()
-            for chunk in chunks_of(request, stream, days, now):
+            for chunk in chunks_of(request, stream, days, now, about):
                 count += 1
                 if request.mode is not Mode.REPLAY:
-                    keys.update(each.key for each in stream.plan(chunks.ask(stream, request.mode, chunk.asks, days)))
+                    ask = replace(chunks.ask(stream, request.mode, chunk.asks, days), subjects=about)
+                    keys.update(each.key for each in stream.plan(ask))
             requests = len(keys) * stream.usual_requests
             seconds = requests * stream.host_group.interval.total_seconds()
             lines.append(

@@ -6,11 +6,12 @@ Never: a missing answer is never taken for "no data for ever".
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from include.contract import PendingReason
+from include.contract import Outdated, PendingReason
 from include.engine import alerts
 from include.engine.db import Connection, query
 
@@ -43,6 +44,24 @@ def due(connection: Connection, stream: str, limit: int = 5_000) -> list[Due]:
     """Return the keys whose time has come, what was discovered or failed first, the newest session first."""
     rows = connection.execute(query("pending.due"), {"stream": stream, "limit": limit}).fetchall()
     return [Due(row["key"], PendingReason(row["why"]), row["attempts"]) for row in rows]
+
+
+def outdated(connection: Connection, stream: str, cycle_id: int, found: Sequence[Outdated]) -> None:
+    """Keep what was had and is out of date to be asked for again; what was asked for again since then is not."""
+    if not found:
+        return
+    connection.execute(
+        query("pending.outdated"),
+        {
+            "stream": stream,
+            "cycle": cycle_id,
+            "keys": [each.key for each in found],
+            "sessions": [each.session_date for each in found],
+            "units": [each.unit for each in found],
+            "covers": [json.dumps(each.covers) for each in found],
+            "since": [each.since for each in found],
+        },
+    )
 
 
 def lock(connection: Connection, stream: str, keys: Sequence[str]) -> None:

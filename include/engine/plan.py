@@ -6,12 +6,12 @@ the calendar says that nothing is due and nothing is pending, the plan is empty.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 from include.calendars import Calendar
 from include.contract import Ask, Mode, PendingReason, Request, Stream
-from include.engine import chunks, fetches, pending
+from include.engine import chunks, fetches, pending, subjects, windows
 from include.engine.db import Connection, query
 from include.engine.lease import Cycle
 
@@ -47,7 +47,7 @@ def spent_today(connection: Connection, cycle: Cycle) -> Spent:
 def for_cycle(connection: Connection, stream: Stream, cycle: Cycle, days: Calendar) -> Plan:
     """Plan a poll window or a backfill chunk."""
     if cycle.run_id is not None:
-        return _chunk(stream, cycle, days)
+        return _chunk(connection, stream, cycle, days)
     return _window(connection, stream, cycle, days)
 
 
@@ -58,7 +58,15 @@ def _window(connection: Connection, stream: Stream, cycle: Cycle, days: Calendar
     sessions = days.sessions(max(since, stream.first_session), newest)
     due = {entry.key: entry for entry in pending.due(connection, stream.name)}
     held = fetches.held_keys(connection, stream.name, sessions) if sessions else {}
-    ask = Ask(Mode.POLL, tuple(reversed(sessions)), pending=tuple(due), cursor=cycle.cursor)
+    ask = Ask(
+        Mode.POLL,
+        tuple(reversed(sessions)),
+        pending=tuple(due),
+        cursor=cycle.cursor,
+        newest=newest,
+        at=windows.now(connection),
+        subjects=subjects.held(connection, stream),
+    )
     requests = tuple(request for request in stream.plan(ask) if request.key in due or request.key not in held)
     return Plan(requests, tuple(sessions), due, checkpoint)
 
@@ -69,8 +77,9 @@ def _first_session(connection: Connection, stream: Stream, newest: date) -> date
     return row["session_date"] if row and row["session_date"] else newest
 
 
-def _chunk(stream: Stream, cycle: Cycle, days: Calendar) -> Plan:
+def _chunk(connection: Connection, stream: Stream, cycle: Cycle, days: Calendar) -> Plan:
     ask = chunks.ask(stream, cycle.mode, cycle.chunk, days, cycle.cursor)
+    ask = replace(ask, at=windows.now(connection), subjects=subjects.held(connection, stream))
     return Plan(tuple(stream.plan(ask)), (*ask.sessions, *ask.closed), {}, None)
 
 

@@ -62,9 +62,12 @@ def work(worker: Worker, stream: Stream, run_id: str) -> Verdict | None:
 
 
 def _units(connection: Connection, stream: Stream, chunk: Mapping[str, Any]) -> list[str]:
-    """Return the units of a batch: those it names, that a plan of it names, or with answers for its session date."""
+    """Return the units of a batch: those it names, that a plan of it names, or with answers for its day or days."""
     if "units" in chunk:
         return list(chunk["units"])
+    if "first" in chunk:
+        first, last = (date.fromisoformat(chunk[name]) for name in ("first", "last"))
+        return fetches.units_between(connection, stream.name, first, last)
     if "day" not in chunk:
         ask = Ask(Mode.REPLAY, keys=tuple(chunk.get("keys", ())), chunk=chunk)
         return fetches.units_with_answers(connection, stream.name, {request.unit for request in stream.plan(ask)})

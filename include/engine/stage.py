@@ -88,8 +88,8 @@ class Reading:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every row of the answer could be read, so that what is not there is really gone."""
-        return self.parsed is not None and not self.parsed.rejected
+        """Whether all of the unit was asked for and every row could be read, so that what is not there is gone."""
+        return self.parsed is not None and not self.parsed.rejected and not self.parsed.is_part
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from include.contract import Stream, Table
-from include.engine import alerts, delta, fetches, merge, stage
+from include.contract import Mode, Stream, Table
+from include.engine import alerts, delta, fetches, merge, pending, stage
 from include.engine.db import Connection
 from include.engine.lease import Cycle
 from include.engine.merge import Counts
@@ -133,6 +133,9 @@ def write(connection: Connection, group: Group) -> Counts:
         stage.drop(connection, table)
     if group.is_copy:
         return counts
+    if cycle.mode is not Mode.REPLAY:
+        found = [each for reading in group.readable if reading.parsed for each in reading.parsed.outdated]
+        pending.outdated(connection, stream.name, cycle.cycle_id, found)
     read_now = [reading for reading in group.readings if reading.unit not in group.kept]
     merge.supersede_quarantine(connection, stream, read_now, cycle.cycle_id)
     for reading in group.readable:

@@ -32,6 +32,8 @@ def times_words(times: Times) -> str:
 
 
 def _words(cron: str, zone: str, others: Sequence[str]) -> str:
+    if " | " in cron:
+        return "; ".join(_words(each, zone, others) for each in cron.split(" | "))
     minute, hour, month_day, month, week_day = cron.split()
     days, clocks = _days(week_day), _clocks(minute, hour)
     if month_day != "*" or month != "*" or days is None or clocks is None:

@@ -7,10 +7,10 @@ on conflict do nothing;
 -- name: record
 -- One request sent and what came back.
 insert into collect.fetches (stream, cycle_id, attempt, request_key, unit, page, head_fetch, is_last, session_date, sent_at, received_at,
-                             answer_class, http_status, etag, last_modified, headers, sha256, size, masked, tries, error)
+                             answer_class, http_status, etag, last_modified, headers, sha256, size, masked, tries, error, about)
 values (%(stream)s, %(cycle)s, %(attempt)s, %(key)s, %(unit)s, %(page)s, %(head)s, %(is_last)s, %(session_date)s, %(sent_at)s,
         collect.clock(), %(class)s, %(status)s, %(etag)s, %(last_modified)s, %(headers)s, %(sha256)s, %(size)s,
-        %(masked)s, %(tries)s, %(error)s)
+        %(masked)s, %(tries)s, %(error)s, %(about)s)
 returning fetch_id;
 
 -- name: validators
@@ -90,7 +90,7 @@ select distinct unit from collect.fetches
 
 -- name: asking
 -- All pages of one asking, in order.
-select fetch_id, unit, page, session_date, request_key, sent_at, http_status, headers, sha256, size, answer_class from collect.fetches
+select fetch_id, unit, page, session_date, request_key, sent_at, http_status, headers, sha256, size, answer_class, about from collect.fetches
  where (fetch_id = %(head)s or head_fetch = %(head)s) and answer_class in ('data', 'empty')
  order by page, fetch_id;
 

@@ -36,3 +36,18 @@ on conflict (stream, key) do update
        last_error = excluded.last_error, cycle_id = excluded.cycle_id, updated_at = excluded.updated_at
  where not %(only_if_absent)s
 returning attempts, created_at, given_up_at is not null as given_up;
+
+-- name: outdated
+-- Things that were had before an instant and not asked for again since: they are asked for again.
+insert into collect.pending as p (stream, key, why, session_date, attempts, next_try_at, give_up_at, cycle_id, created_at, updated_at)
+select distinct on (o.key) %(stream)s, o.key, 'discovered', o.session_date, 0, collect.clock(),
+       collect.clock() + collect.pending_patience('discovered'), %(cycle)s, collect.clock(), collect.clock()
+  from unnest(%(keys)s::text[], %(sessions)s::date[], %(units)s::text[], %(covers)s::jsonb[], %(since)s::timestamptz[])
+       as o (key, session_date, unit, covers, since)
+ cross join lateral (
+    select max(f.sent_at) as last_had from collect.fetches f
+     where f.stream = %(stream)s and f.unit = o.unit and f.head_fetch is null and f.applied_at is not null
+       and exists (select 1 from jsonb_array_elements_text(o.covers) c where f.request_key ^@ c)) had
+ where had.last_had < o.since
+ order by o.key
+on conflict (stream, key) do nothing;

@@ -83,7 +83,8 @@ def test_a_job_with_another_cadence_has_its_own_dag():
 
 
 @pytest.mark.parametrize(
-    ("cron", "may"), [("35 18 * * 1-5", True), ("*/15 6-21 * * 1-5", False), ("0 3,15 * * *", False)]
+    ("cron", "may"),
+    [("35 18 * * 1-5", True), ("*/15 6-21 * * 1-5", False), ("0 3,15 * * *", False), ("0 3 * * * | 9 15 * * *", False)],
 )
 def test_a_dag_with_several_windows_a_day_refuses_airflows_backfill_form(cron, may):
     dag = source_dag(replace(FINRA, streams=(stream("finra.often", cron=cron),)))

@@ -32,6 +32,7 @@ from tests.operators.stage import FINRA, STREAM
         ("*/2 * * * *", "Asia/Seoul", "every 2 minutes, every day"),
         ("0 8 1 * *", "Asia/Seoul", "`0 8 1 * *` in Asia/Seoul"),
         ("0 8 * * 1-5/2", "Asia/Seoul", "`0 8 * * 1-5/2` in Asia/Seoul"),
+        ("0 8 * * * | 0 12 * * *", "Asia/Seoul", "08:00 Seoul, every day; 12:00 Seoul, every day"),
     ],
 )
 def test_a_schedule_is_shown_in_its_zone_and_in_seoul(cron, zone, words):

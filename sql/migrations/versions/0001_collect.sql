@@ -280,6 +280,7 @@ create table collect.fetches (
     applied_by     bigint,
     parser_version integer,
     rows_read      bigint,
+    about          jsonb,
     constraint fetches_parsed_answers_have_bytes check (answer_class not in ('data', 'empty') or sha256 is not null)
 );
 comment on table collect.fetches is 'One request sent and what came back; append-only but for when it was applied';
@@ -292,6 +293,7 @@ comment on column collect.fetches.unit is 'Logical request that it is a page of'
 comment on column collect.fetches.page is 'Order within the unit, from 0';
 comment on column collect.fetches.head_fetch is 'Fetch of page 0 of the same asking; null on page 0 itself';
 comment on column collect.fetches.is_last is 'Whether no further page follows; an asking without its last page is not applied';
+comment on column collect.fetches.about is 'What its parser must know beside the answer, as the source said it; null where nothing';
 comment on column collect.fetches.session_date is 'Session date that it asks for';
 comment on column collect.fetches.sent_at is 'When the request that was answered was sent, by the database clock';
 comment on column collect.fetches.received_at is 'When the answer was stored, by the database clock';

@@ -1,0 +1,157 @@
+"""What a source may say beside plan and parse: descriptions, amendments, things out of date, several schedules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from include.calendars import instants, last_instant, next_instant
+from include.contract import Amended, Answer, Ask, CycleStatus, Outcome, Outdated, Parsed, Request, Unit
+from tests.engine.cdn import Trouble
+from tests.engine.desk import MONDAY, SMALL, TUESDAY, WEDNESDAY, Desk, ny
+
+KEY = "CNMS/2026-09-15"
+
+
+def describing(ask: Ask) -> Iterator[Request]:
+    for request in SMALL.plan(ask):
+        yield replace(request, about={"symbols": "A,B", "page": 0})
+
+
+def test_what_a_request_was_about_is_given_back_whenever_its_answer_is_read(desk: Desk) -> None:
+    seen: list[Any] = []
+
+    def parse(unit: Unit) -> Parsed:
+        seen.append(dict(unit.answers[0].request.about))
+        return SMALL.parse(unit)
+
+    desk.stream = replace(SMALL, plan=describing, parse=parse)
+    desk.cdn.publish(TUESDAY)
+    desk.poll()
+    desk.replay(TUESDAY)
+    assert seen == [{"symbols": "A,B", "page": 0}] * 2
+
+
+def test_a_plan_knows_the_session_of_its_window_and_the_time(desk: Desk) -> None:
+    asks: list[Ask] = []
+
+    def plan(ask: Ask) -> Iterator[Request]:
+        asks.append(ask)
+        yield from SMALL.plan(ask)
+
+    desk.stream = replace(SMALL, plan=plan)
+    desk.cdn.publish(TUESDAY)
+    desk.poll()
+    desk.backfill(MONDAY)
+    assert [ask.newest for ask in asks] == [TUESDAY, None]
+    assert all(ask.at is not None and abs(ask.at - desk.now()) < timedelta(minutes=5) for ask in asks)
+
+
+def amend(request: Request, answer: Answer) -> Amended | None:
+    text = answer.body.read().decode()
+    if not text.startswith("bad "):
+        return None
+    return Amended(request, f"{text.removeprefix('bad ')}/2026-09-15", text)
+
+
+def test_a_part_that_is_refused_is_left_out_and_the_others_are_kept(desk: Desk) -> None:
+    desk.stream = replace(SMALL, amend=amend)
+    desk.cdn.publish(TUESDAY)
+    desk.cdn.trouble("CNMS", TUESDAY, Trouble(400, body=b"bad FNSQ"), Trouble(400, body=b"bad FNYX"))
+    verdict = desk.poll()
+    assert (verdict.status, verdict.outcome) == (CycleStatus.SUCCESS, Outcome.PARTIAL)
+    assert desk.values() == {"AAPL": "10.5", "ABRpD": "1", "NA": "3"}
+    left = desk.pending()
+    assert sorted(left) == ["FNSQ/2026-09-15", "FNYX/2026-09-15"]
+    assert {row["last_error"] for row in left.values()} == {"bad FNSQ", "bad FNYX"}
+    errors = desk.sql("select error from collect.fetches where answer_class = 'error' order by fetch_id")
+    assert [row["error"] for row in errors] == [
+        "FNSQ/2026-09-15 is left out: bad FNSQ",
+        "FNYX/2026-09-15 is left out: bad FNYX",
+    ]
+
+
+def test_leaving_out_the_same_part_twice_ends_the_asking(desk: Desk) -> None:
+    desk.stream = replace(SMALL, amend=amend)
+    desk.cdn.trouble("CNMS", TUESDAY, *[Trouble(400, body=b"bad FNSQ")] * 5)
+    verdict = desk.poll()
+    assert verdict.status is CycleStatus.FAILED
+    assert len(desk.cdn.asked()) == 2
+
+
+def test_an_answer_whose_further_pages_cannot_be_told_is_not_applied(desk: Desk) -> None:
+    def follow(request: Request, answer: Answer) -> tuple[Request, ...]:
+        raise ValueError("the token is that of this page")
+
+    desk.stream = replace(SMALL, follow=follow)
+    desk.cdn.publish(TUESDAY)
+    verdict = desk.poll()
+    assert verdict.status is CycleStatus.FAILED
+    assert "the token is that of this page" in verdict.words
+    assert desk.rows() == []
+
+
+def outdating(since: datetime, *covers: str) -> Any:
+    def parse(unit: Unit) -> Parsed:
+        parsed = SMALL.parse(unit)
+        if unit.key != "CNMS/2026-09-16":
+            return parsed
+        entry = Outdated(KEY, TUESDAY, KEY, covers or ("CNMS/",), since)
+        return replace(parsed, outdated=(entry, entry))
+
+    return parse
+
+
+@pytest.mark.parametrize(
+    ("since", "covers", "is_asked"),
+    [
+        (ny(WEDNESDAY, 0), ("CNMS/",), True),
+        (ny(MONDAY, 0), ("CNMS/",), False),
+        (ny(WEDNESDAY, 0), ("FNSQ/", "FNYX/"), False),
+        (ny(WEDNESDAY, 0), ("FNSQ/", "CNMS/2026-09"), True),
+    ],
+)
+def test_what_an_answer_shows_to_be_out_of_date_is_asked_for_again_once(
+    desk: Desk, since: datetime, covers: tuple[str, ...], is_asked: bool
+) -> None:
+    desk.stream = replace(SMALL, parse=outdating(since, *covers))
+    desk.cdn.publish(TUESDAY)
+    desk.poll()
+    desk.at(ny(WEDNESDAY))
+    desk.cdn.publish(WEDNESDAY)
+    desk.poll()
+    assert set(desk.pending("discovered")) == ({KEY} if is_asked else set())
+    desk.replay(WEDNESDAY, run_id="none")
+    desk.at(ny(date(2026, 9, 17)))
+    desk.cdn.forget()
+    desk.cdn.publish(date(2026, 9, 17))
+    desk.poll()
+    assert len(desk.cdn.asked("CNMS", TUESDAY)) == is_asked
+    # It was asked for again since then: reading the same answer again says nothing new.
+    desk.backfill(WEDNESDAY)
+    assert desk.pending("discovered") == {}
+
+
+def test_one_part_of_a_unit_withdraws_nothing_of_the_rest(desk: Desk) -> None:
+    desk.stream = replace(SMALL, parse=lambda unit: replace(SMALL.parse(unit), is_part=True))
+    desk.cdn.put("CNMS", TUESDAY, {"AAPL": (1, 0, 2), "MSFT": (1, 0, 2)})
+    desk.poll()
+    desk.cdn.put("CNMS", TUESDAY, {"AAPL": (2, 0, 2)})
+    desk.backfill(TUESDAY)
+    assert desk.values() == {"AAPL": "2", "MSFT": "1"}
+    desk.replay(TUESDAY)
+    assert desk.values() == {"AAPL": "2", "MSFT": "1"}
+
+
+def test_several_schedules_fire_each_at_its_hour() -> None:
+    cron, zone = "30 17 * * 1-5 | 20 20 * * 1-5", "America/New_York"
+    noon = datetime(2026, 9, 15, 16, 0, tzinfo=UTC)
+    fired = instants(cron, zone, noon, noon + timedelta(days=1), 10)
+    assert fired == [ny(TUESDAY, 17, 30), ny(TUESDAY, 20, 20)]
+    assert next_instant(cron, zone, fired[0]) == fired[1]
+    assert last_instant(cron, zone, fired[1]) == fired[1]
+    assert last_instant(cron, zone, fired[1] - timedelta(seconds=1)) == fired[0]
