@@ -275,7 +275,7 @@ def _controls(options: argparse.Namespace) -> int:
 
 def _snapshot(options: argparse.Namespace) -> int:
     url = _url()
-    found = snapshot.read(url, options.day or snapshot.next_cutoff(url).date())
+    found = snapshot.read(url, options.day or snapshot.next_cutoff(url)[0].date())
     print(found.words)
     for item in found.items or ():
         print(

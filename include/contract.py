@@ -325,6 +325,7 @@ class Stream:
     `close_after` complete polls in a row did not show is closed. `job` names the job of the source that works the
     stream, None for its main one. `subjects` says where the things that it asks about are held; `amend(request,
     answer)` gives a refused request again without the part that was at fault, None where nothing can be left out.
+    `lag_allowance` is how many sessions its checkpoint may be behind the last window that was due before that is told.
     """
 
     name: str
@@ -350,6 +351,7 @@ class Stream:
     job: str | None = None
     empty_can_be_right: bool = True
     sla_eligible: bool = True
+    lag_allowance: int = 2
     snapshot_only: str | None = None
     known_key: Callable[[str], bool] = lambda key: True
     keys_are: str = "keys"

@@ -30,6 +30,7 @@ class Settings:
     any fsspec URL; `sandbox_url` redirects all upstream traffic when set; `database_url` is a PostgreSQL
     brought by the user in place of the embedded one. `lanes` is how many tasks of a backfill or replay work side
     by side. `snapshot_grace` is how long after 09:00 in Seoul a snapshot that nobody took is marked as missed.
+    `keep_runs` and `keep_alerts` are how long Airflow's own runs and delivered alerts are kept, None for ever.
     `api_url`, `api_user` and `api_passwords` (a JSON file of users and passwords) are for the notes that tasks
     write; without them there are no notes.
     """
@@ -43,6 +44,8 @@ class Settings:
     app_dir: Path = ROOT
     lanes: int = 4
     snapshot_grace: timedelta = timedelta(minutes=5)
+    keep_runs: timedelta | None = timedelta(days=30)
+    keep_alerts: timedelta | None = timedelta(days=30)
     api_url: str | None = None
     api_user: str = "admin"
     api_passwords: Path | None = None
@@ -56,6 +59,13 @@ def _integer(name: str, default: int) -> int:
         return int(text)
     except ValueError:
         raise SettingError(f"{name} must be a whole number, not {text!r}.") from None
+
+
+def _days(name: str) -> timedelta | None:
+    days = _integer(name, 30)
+    if not 0 <= days <= 36_500:
+        raise SettingError(f"{name} must be a number of days, 0 to keep everything, not {days}.")
+    return timedelta(days=days) if days else None
 
 
 def load() -> Settings:
@@ -87,6 +97,8 @@ def load() -> Settings:
         ai_concurrency=concurrency if concurrency > 0 else 60,
         lanes=lanes,
         snapshot_grace=timedelta(seconds=grace),
+        keep_runs=_days("DAYBOOK_KEEP_RUNS"),
+        keep_alerts=_days("DAYBOOK_KEEP_ALERTS"),
         api_url=(os.environ.get("DAYBOOK_API_URL") or os.environ.get("AIRFLOW__API__BASE_URL") or "").rstrip("/")
         or None,
         api_user=os.environ.get("DAYBOOK_API_USER") or "admin",

@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal
 
 from include.contract import AnswerClass, CycleStatus, Mode, Outcome, PendingReason
-from include.engine import alerts, delta, fetches, health, pending, plan, windows
+from include.engine import delta, fetches, health, incidents, pending, plan, windows
 from include.engine.apply import Finish, Settlement
 from include.engine.db import Connection, query
 from include.engine.merge import Counts
@@ -51,7 +51,7 @@ class Decision:
     is_partial: bool = False
     is_stopped: bool = False
     next_eligible_at: datetime | None = None
-    alert: tuple[str, alerts.Severity] | None = None
+    alert: tuple[str, incidents.Severity] | None = None
     is_told_at_once: bool = True
 
 
@@ -65,8 +65,9 @@ def close(part: Slice, ending: Ending, apply_rest: Callable[[Finish], tuple[Coun
         if decision.outcome in (Outcome.SUCCESS, Outcome.PARTIAL) and part.cycle.run_id is None:
             _move_checkpoint(connection, part)
         if decision.alert is not None and (decision.is_told_at_once or _is_second(connection, part, decision)):
-            text, severity = decision.alert
-            alerts.put(connection, key=f"cycle/{part.cycle.cycle_id}/{decision.status}", severity=severity, text=text)
+            incidents.tell_ending(connection, part.stream, part.cycle, decision.status, *decision.alert)
+        if decision.status is CycleStatus.SUCCESS and part.cycle.window_start is not None:
+            incidents.tell_recovery(connection, part.stream, part.cycle, is_partial=decision.is_partial)
         decided.append(decision)
         facts = _conclusions(connection, part, decision, counts)
         return Settlement(
@@ -246,7 +247,7 @@ def _failed(part: Slice, kind: str, reason: str, cause: str, outcome: Outcome) -
         "terminal": "Mend the cause (space, access) or the parser, then run mode=backfill for the session.",
     }[kind]
     words = f"FAILED – {place}: {reason} ({cause[:300]}). What was stored is kept. {remedy}"
-    severity: alerts.Severity = "error" if kind == "retriable" else "critical"
+    severity: incidents.Severity = "error" if kind == "retriable" else "critical"
     return Decision(
         CycleStatus.FAILED,
         words,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from include.contract import AnswerClass, Stream
-from include.engine import alerts
+from include.engine import incidents
 from include.engine.db import Connection, query
 from include.engine.lease import Cycle
 
@@ -36,9 +36,11 @@ def tell_out_of_budget(connection: Connection, stream: Stream, cycle: Cycle) -> 
     if days < WARNING_DAYS:
         return
     reached = ERROR_DAYS if days >= ERROR_DAYS else WARNING_DAYS
-    alerts.put(
+    incidents.open(
         connection,
-        key=f"budget/{stream.name}/{since}/{reached}",
+        key=incidents.out_of_budget(stream.name),
+        stream=stream.name,
+        alert_key=f"budget/{stream.name}/{since}/{reached}",
         severity="error" if reached == ERROR_DAYS else "warning",
         text=f"{stream.name} has run out of its day's budget {days} days running, since {since}. It goes on by itself "
         "and nothing is lost, but it lags. Raise the stream's budget, or backfill by hand.",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
 from include.contract import HostGroup
-from include.engine import alerts
+from include.engine import incidents
 from include.engine.db import Connection, connect, query
 
 # A worker looks at its stop flag at least this often while it waits, in seconds.
@@ -105,9 +105,10 @@ def block(connection: Connection, group: str, reason: str, penalty: timedelta | 
         ).fetchone()
         assert row is not None
         until: datetime = row["blocked_until"]
-        alerts.put(
+        incidents.open(
             connection,
-            key=f"block/{group}/{until:%Y-%m-%dT%H:%M}",
+            key=incidents.block(group),
+            alert_key=f"block/{group}/{until:%Y-%m-%dT%H:%M}",
             severity="error",
             text=f"{group} blocks us: {reason[:300]} All requests to it are stopped until "
             f"{until.isoformat(timespec='seconds')}. Nothing is lost: its streams go on by themselves after that.",

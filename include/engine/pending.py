@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 from include.contract import Outdated, PendingReason
-from include.engine import alerts
+from include.engine import incidents
 from include.engine.db import Connection, query
 
 
@@ -78,7 +78,9 @@ def done(connection: Connection, stream: str, keys: Sequence[str], *, keep_reche
 
 
 def again(connection: Connection, stream: str, cycle_id: int, entries: Sequence[Again]) -> None:
-    """Keep keys for another try; one whose patience is over is given up, which is told once."""
+    """Keep keys for another try; those whose patience is over are given up, which is told once."""
+    given_up: list[str] = []
+    since: datetime | None = None
     for entry in sorted(entries, key=lambda e: e.key):
         row = connection.execute(
             query("pending.again"),
@@ -94,10 +96,17 @@ def again(connection: Connection, stream: str, cycle_id: int, entries: Sequence[
             },
         ).fetchone()
         if row is not None and row["given_up"]:
-            alerts.put(
-                connection,
-                key=f"given-up/{stream}/{entry.key}/{row['created_at']:%Y-%m-%d}",
-                severity="error",
-                text=f"{stream}: {entry.key} was given up after {row['attempts']} tries "
-                f"({entry.error or entry.why}). Ask again with keys or force once the cause is mended.",
-            )
+            given_up.append(f"{entry.key} was given up after {row['attempts']} tries ({entry.error or entry.why})")
+            since = since or row["created_at"]
+    if given_up:
+        first = given_up[0].partition(" ")[0]
+        more = f", and so were {len(given_up) - 1} more" if given_up[1:] else ""
+        incidents.open(
+            connection,
+            key=incidents.given_up(stream),
+            stream=stream,
+            alert_key=f"given-up/{stream}/{first}/{since:%Y-%m-%d}",
+            severity="error",
+            text=f"{stream}: {given_up[0]}{more}. Ask again with keys or force once the cause is mended.",
+            again=timedelta(0),
+        )

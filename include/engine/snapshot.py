@@ -126,10 +126,12 @@ def cutoff(day: date) -> datetime:
     return datetime(day.year, day.month, day.day, 9, tzinfo=SEOUL)
 
 
-def next_cutoff(url: str) -> datetime:
-    """Return the cutoff of today in Seoul, by the database's clock; it may have passed."""
+def next_cutoff(url: str) -> tuple[datetime, timedelta]:
+    """Return today's cutoff in Seoul by the database's clock, and how long it is until then; negative once past."""
     with transaction(url, application="daybook snapshot", statement_timeout=15) as connection:
-        return cutoff(windows.now(connection).astimezone(SEOUL).date())
+        now = windows.now(connection)
+    instant = cutoff(now.astimezone(SEOUL).date())
+    return instant, instant - now
 
 
 def read(url: str, day: date) -> Snapshot:

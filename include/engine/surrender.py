@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 
 from include.contract import CycleStatus, Outcome, Stream
-from include.engine import alerts, windows
+from include.engine import incidents, windows
 from include.engine.apply import Settlement, apply
 from include.engine.closing import CHUNK_RETRY, MOST_ATTEMPTS
 from include.engine.db import Connection
@@ -49,8 +49,7 @@ def surrender(lease: Lease, stream: Stream, error: Exception) -> Verdict:
 
     def finish(connection: Connection, counts: Counts) -> Settlement:
         if not again:
-            key = f"cycle/{cycle.cycle_id}/{status}"
-            alerts.put(connection, key=key, severity="error", text=f"{stream.name}: {words}")
+            incidents.tell_ending(connection, stream, cycle, status, f"{stream.name}: {words}", "error")
         at = windows.now(connection) + CHUNK_RETRY if again else None
         return Settlement(status, {"next_eligible_at": at, **facts})
 

@@ -86,6 +86,14 @@ def now(connection: Connection) -> datetime:
     return instant
 
 
+def dispatch_off(connection: Connection) -> str | None:
+    """Return why no windows are opened at all, None where they are."""
+    row = connection.execute(query("windows.off")).fetchone()
+    assert row is not None
+    off: str | None = row["off"]
+    return off
+
+
 def days_of(connection: Connection, stream: Stream) -> Calendar:
     """Return the stream's calendar with the exceptions that an operator decided."""
     rows = connection.execute(query("windows.exceptions"), {"calendar": stream.calendar}).fetchall()

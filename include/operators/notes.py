@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from include import settings
 from include.operators.endings import NOTE_LENGTH
+
+if TYPE_CHECKING:
+    import httpx
 
 SECONDS = 4.0
 
@@ -40,22 +44,37 @@ def _run_path(ti: Any) -> str:
     return f"/dags/{quote(ti.dag_id, safe='')}/dagRuns/{quote(ti.run_id, safe='')}"
 
 
+@contextmanager
+def client(found: settings.Settings, seconds: float) -> Iterator[httpx.Client | None]:
+    """Log in to Airflow's REST API and give a client of it; None where nobody said how it is reached.
+
+    Raises:
+        httpx.HTTPError: Airflow does not answer, or refuses the login.
+    """
+    import httpx
+
+    if found.api_url is None or found.api_passwords is None:
+        yield None
+        return
+    token = _login(found.api_url, found.api_user, found.api_passwords)
+    with httpx.Client(
+        base_url=f"{found.api_url}/api/v2",
+        headers={"Authorization": f"Bearer {token}"},
+        timeout=seconds,
+        trust_env=False,
+    ) as opened:
+        yield opened
+
+
 def _write(path: str, words: str) -> None:
     import httpx
 
-    found = settings.load()
-    if found.api_url is None or found.api_passwords is None:
-        return
     try:
-        answer = httpx.patch(
-            f"{found.api_url}/api/v2{path}",
-            params={"update_mask": "note"},
-            json={"note": words[:NOTE_LENGTH]},
-            headers={"Authorization": f"Bearer {_login(found.api_url, found.api_user, found.api_passwords)}"},
-            timeout=SECONDS,
-            trust_env=False,
-        )
-        answer.raise_for_status()
+        with client(settings.load(), SECONDS) as opened:
+            if opened is None:
+                return
+            answer = opened.patch(path, params={"update_mask": "note"}, json={"note": words[:NOTE_LENGTH]})
+            answer.raise_for_status()
     except (httpx.HTTPError, OSError, ValueError, KeyError) as error:
         _login.cache_clear()
         log.warning("The note could not be written (%s); the outcome stands here and in the XCom.", _short(error))

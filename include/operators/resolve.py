@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 WAREHOUSE = "warehouse"
 HUB = "huggingface"
+SLACK = "slack"
 
 # What an address for libpq may carry on; other extras of a connection are for Airflow's own hook.
 _LIBPQ = ("sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "channel_binding", "target_session_attrs")
@@ -46,6 +47,18 @@ def warehouse_url() -> str:
         f"postgresql://{login}{connection.host or '127.0.0.1'}{port}/{quote(connection.schema or 'daybook', safe='')}"
         + (f"?{urlencode(options)}" if options else "")
     )
+
+
+def slack_is_there() -> bool:
+    """Say whether alerts can be sent: whether the connection `slack` exists."""
+    from airflow.sdk import BaseHook
+    from airflow.sdk.exceptions import AirflowException
+
+    try:
+        BaseHook.get_connection(SLACK)
+    except AirflowException:
+        return False
+    return True
 
 
 def credentials(source: Source) -> Credentials:

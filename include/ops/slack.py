@@ -7,6 +7,8 @@ behind it, so that the order is kept.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -18,6 +20,8 @@ LEASE = "slack"
 LATE_SECONDS = 120
 RATE_LIMIT_RETRIES = 2
 
+_SECRET = re.compile(r"/services/\S+")
+
 
 @dataclass(frozen=True)
 class Drained:
@@ -27,30 +31,34 @@ class Drained:
     error: str | None = None
 
 
-def drain(url: str, owner: str, connection_id: str = "slack") -> Drained:
-    """Send what waits, oldest first, until nothing waits or Slack refuses."""
+def drain(url: str, owner: str, connection_id: str = "slack", stop: Callable[[], bool] = lambda: False) -> Drained:
+    """Send what waits, oldest first, until nothing waits, Slack refuses or `stop` says so.
+
+    What a silence covers is marked and passed over.
+    """
     lease = leases.claim(url, LEASE, owner)
     if isinstance(lease, leases.NotClaimed):
         return Drained(0)
-    sent = 0
+    sent, error = 0, None
     try:
         with leases.renewed(lease):
-            while (row := _next(url)) is not None:
+            while error is None and not stop() and (row := _next(url)) is not None:
                 lease.check()
                 error = _send(row, connection_id)
                 with lease.writing() as connection:
                     outcome = query("alerts.failed") if error else query("alerts.sent")
                     connection.execute(outcome, {"id": row["alert_id"], "error": error})
-                if error:
-                    return Drained(sent, error)
-                sent += 1
-    finally:
+                sent += error is None
         lease.give_back()
-    return Drained(sent)
+    except leases.PublishLeaseLost as lost:
+        # Slack kept us waiting for longer than the lease: whoever has it now goes on where this one ended.
+        return Drained(sent, str(lost))
+    return Drained(sent, error)
 
 
 def _next(url: str) -> Row | None:
     with transaction(url, application="daybook alerts") as connection:
+        connection.execute(query("alerts.mark_silenced"))
         row = connection.execute(query("alerts.next")).fetchone()
     return row if row is not None and row["is_due"] else None
 
@@ -77,5 +85,5 @@ def _send(row: Row, connection_id: str) -> str | None:
         hook.send(text=text_of(row), blocks=row["blocks"])
     except Exception as error:
         # Whatever keeps a message from Slack is the outbox's business, never the sender's end.
-        return f"{type(error).__name__}: {error}"[:500]
+        return _SECRET.sub("/services/***", f"{type(error).__name__}: {error}")[:500]
     return None

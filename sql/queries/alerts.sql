@@ -7,7 +7,23 @@ on conflict (alert_key) do nothing;
 -- name: next
 -- The oldest message that waits, and whether its time has come.
 select *, next_try_at <= collect.clock() as is_due, extract(epoch from collect.clock() - created_at) as age_seconds
-  from ops.alerts where sent_at is null order by alert_id limit 1;
+  from ops.alerts where sent_at is null and silenced_at is null order by alert_id limit 1;
+
+-- name: mark_silenced
+-- Take what a silence covers out of what waits; how many.
+select ops.mark_silenced() as silenced;
+
+-- name: clean
+-- Delete delivered and silenced messages that are older than they are kept, so many at most.
+delete from ops.alerts
+ where alert_id in (select a.alert_id from ops.alerts a
+                     where coalesce(a.sent_at, a.silenced_at) < collect.clock() - %(keep)s::interval
+                     order by a.alert_id limit %(limit)s);
+
+-- name: waiting
+-- How many messages wait for Slack, and since when the oldest does.
+select count(*) as waiting, min(created_at) as since, collect.clock() as now
+  from ops.alerts where sent_at is null and silenced_at is null;
 
 -- name: sent
 -- Slack took it.

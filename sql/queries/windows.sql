@@ -29,3 +29,7 @@ select * from collect.cycles where cycle_id = any(%(cycles)s);
 -- name: held
 -- Why nothing of a stream may be claimed, and why no windows are opened at all; null where they are.
 select collect.frozen(%(stream)s) as frozen, collect.dispatch_is_off() as off;
+
+-- name: off
+-- Why no windows are opened at all; null where they are.
+select collect.dispatch_is_off() as off;

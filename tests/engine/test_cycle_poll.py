@@ -406,8 +406,9 @@ def test_a_catch_up_keeps_to_its_budget_and_the_checkpoint_to_whole_ground(plain
     assert set(missed) <= plain.held_days()
     assert plain.checkpoint() == day
     assert Counter(plain.cdn.asked()).most_common(1)[0][1] == 1
-    (told,) = plain.alerts()
+    told, recovered = plain.alerts()
     assert "has run out of its day's budget 2 days running" in told
+    assert recovered.startswith("RECOVERED: finra.short_volume is well again")
 
 
 def test_a_window_that_begins_with_the_days_budget_spent_ends_without_a_request(plain: Desk) -> None:

@@ -56,8 +56,8 @@ ROOMS: dict[str, Room] = {
         Room("analysis", ("engine", "contract", *LEAVES), "the disclosure pipeline works from rows"),
         Room(
             "operators",
-            ("engine", "outputs", "analysis", "contract", *LEAVES),
-            "operators hand what a DAG file named to the engine",
+            ("engine", "outputs", "analysis", "contract", "ops.slack", *LEAVES),
+            "operators hand what a DAG file named to the engine, and alerts to their sender",
             airflow=True,
         ),
         Room(

@@ -40,9 +40,11 @@ comment on function collect.pass_gate(text) is 'The one lock that puts every sta
 
 create function collect.gate_for(p_mode text, p_run_id text, who text) returns timestamptz
 language plpgsql volatile set search_path = collect, pg_temp as $$
+declare v record;
 begin
     if p_mode = 'poll' and p_run_id is null then
-        return (select g.at from collect.pass_gate(who) g);
+        v := collect.pass_gate(who);
+        return v.at;
     end if;
     return collect.clock();
 end $$;

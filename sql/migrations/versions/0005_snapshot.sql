@@ -366,13 +366,12 @@ begin
            set capture_status = 'CAPTURED', captured_at = t, captured_by = who, capture_offset = t - h.scheduled_at,
                expected_count = v_all, late_count = v_late, updated_at = t
          where snapshot_date = h.snapshot_date;
-        insert into ops.alerts (alert_key, severity, text, next_try_at, created_at)
-        values ('snapshot/' || h.snapshot_date || '/CAPTURED', case when v_late = 0 then 'info' else 'error' end,
-                case when v_all = 0 then format('09:00 of %s: no stream had a window that was due.', h.snapshot_date)
-                     when v_late = 0 then format('09:00 of %s: all %s streams were complete.', h.snapshot_date, v_all)
-                     else format('09:00 of %s: %s of %s streams were LATE: %s.', h.snapshot_date, v_late, v_all, v_list) end
-                || format(' Taken %s ms after the cutoff by %s.', round(extract(epoch from t - h.scheduled_at) * 1000), who), t, t)
-        on conflict (alert_key) do nothing;
+        perform collect.tell_verdict(h.snapshot_date, v_late,
+                format('09:00 of %s: ', h.snapshot_date)
+                || case when v_all = 0 then 'no stream had a window that was due.'
+                        when v_late = 0 then format('all %s streams were complete.', v_all)
+                        else format('%s of %s streams were LATE: %s.', v_late, v_all, v_list) end
+                || format(' Taken %s ms after the cutoff by %s.', round(extract(epoch from t - h.scheduled_at) * 1000), who));
     end loop;
     return v_done;
 end $$;
@@ -406,15 +405,17 @@ begin
         path := 'held';
         return;
     end if;
-    perform set_config('idle_in_transaction_session_timeout', '2s', true);
     path := 'shared';
     loop
         begin
             perform pg_advisory_xact_lock_shared(9009, 0);
-            v_due := (select min(s.scheduled_at) from collect.sla_snapshots s where s.capture_status = 'PENDING');
-            at := collect.gate_clock();
+            -- In the statement after the lock: while it is held nobody makes, takes or ends a header. A clock that steps
+            -- back cannot undo a capture.
+            select (select min(s.scheduled_at) from collect.sla_snapshots s where s.capture_status = 'PENDING'),
+                   greatest(collect.clock(), (select max(s.captured_at) from collect.sla_snapshots s))
+              into v_due, at;
             if v_due is null or at < v_due then
-                perform set_config('daybook.gate', at::text, true);
+                perform set_config('daybook.gate', at::text, true), set_config('idle_in_transaction_session_timeout', '2s', true);
                 return;
             end if;
             -- Leaves the block, and with it the shared lock: nobody upgrades a lock that he holds.
@@ -459,10 +460,8 @@ begin
         values (p_date, collect.cutoff(p_date), v_status, case when v_status = 'MISSED' then p_why end, p_who, t, t);
     end if;
     if v_status = 'MISSED' then
-        insert into ops.alerts (alert_key, severity, text, next_try_at, created_at)
-        values ('snapshot/' || p_date || '/MISSED', 'critical',
-                format('09:00 of %s was MISSED: %s. There is no verdict for that date, and none is made up afterwards.', p_date, p_why), t, t)
-        on conflict (alert_key) do nothing;
+        perform collect.tell_missed(p_date, format(
+                '09:00 of %s was MISSED: %s. There is no verdict for that date, and none is made up afterwards.', p_date, p_why));
     end if;
     return v_status;
 end $$;
@@ -681,14 +680,13 @@ begin
                failure_cause_summary = 'The window of ' || p_slot || ' opened while this one still waited; its keys stay pending.',
                finished_at = t, updated_at = t, gate_at = t
          where cycle_id = v_old.cycle_id and cycle_status = 'PENDING';
-        insert into ops.alerts (alert_key, severity, text, next_try_at, created_at)
-        values ('cycle/' || v_old.cycle_id || '/FAILED', 'error',
+        perform ops.open_incident('failing/' || p_stream, 'error',
                 format('%s: window %s KST, session %s, was not published by its last try: the next window opened while it still waited. '
                        'Nothing is lost: its keys stay pending and are asked for again. Look whether the upstream is late, or run '
                        'mode=backfill for the session once it has published.',
                        p_stream, to_char(v_old.window_start at time zone 'Asia/Seoul', 'YYYY-MM-DD HH24:MI'),
-                       coalesce(v_old.session_date::text, 'none')), t, t)
-        on conflict (alert_key) do nothing;
+                       coalesce(v_old.session_date::text, 'none')),
+                p_stream, 'cycle/' || v_old.cycle_id || '/FAILED', interval '20 hours');
     end if;
     update collect.cycles set cycle_status = 'FAILED', failure_kind = 'retriable', outcome = 'failed_retriable', abnormal = true,
            failure_reason = 'never started',

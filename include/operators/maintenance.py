@@ -1,0 +1,45 @@
+"""Housekeeping: the little that is ever deleted.
+
+Promises: seen items that outlived their cycle by two days (a thousand at most), Airflow's own runs and delivered alerts
+that are older than the settings say; what is left of the first is told. Never: anything else is deleted, and no
+upstream is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from include import settings
+from include.operators.endings import Ended
+from include.operators.tick import Tick, Turn
+
+MOST_ALERTS = 10_000
+MOST_RUNS = 500
+
+
+class MaintenanceOperator(Tick):
+    """Cleans once."""
+
+    def work(self, context: Mapping[str, Any], turn: Turn) -> Ended:
+        """Clean, measure what is left, and say both."""
+        from include.engine import housekeeping
+        from include.operators import airflow_runs, resolve
+
+        url, kept = resolve.warehouse_url(), settings.load()
+        cleaned = housekeeping.clean(url, kept.keep_alerts, MOST_ALERTS)
+        runs, trouble = 0, ""
+        if kept.keep_runs is not None:
+            runs, trouble = airflow_runs.clean(kept, MOST_RUNS, turn.stop)
+        parts = [f"{cleaned.seen_rows} seen rows, {cleaned.alerts} alerts and {runs} runs of Airflow deleted"]
+        parts.append(f"seen_rows_older_than_48h = {cleaned.left}")
+        if trouble:
+            parts.append(f"Airflow's runs could not all be cleaned ({trouble}); the next run goes on")
+        word = "CLEANED" if cleaned.seen_rows or cleaned.alerts or runs else "NOTHING TO DO"
+        data = {
+            "seen_rows": cleaned.seen_rows,
+            "seen_rows_older_than_48h": cleaned.left,
+            "alerts": cleaned.alerts,
+            "runs": runs,
+        }
+        return Ended("green", f"{word} – {'; '.join(parts)}.", data)

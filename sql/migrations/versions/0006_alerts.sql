@@ -1,0 +1,212 @@
+-- 0006 alerts: incidents that open and close by themselves, silences, signs of life, paused jobs. Expand-only.
+-- Roll-back note: silences and signs of life may be dropped with the release that writes them; incidents are kept, and
+-- ops.alerts goes on without any of this.
+--
+-- Something that is wrong and lasts is an incident, known by its key: kind/what, as in failing/finra.short_volume. It is
+-- told when it opens, when it gets worse, and once more after a day; that it is over is told once. Whoever knows the fact
+-- opens or closes it in the same transaction. Rows of incidents are locked in the order of their keys, and before the gate;
+-- the two that come after it (a verdict, the second failure of a window whose holder vanished) are touched by nobody else
+-- who waits for the gate.
+
+-- what lasts ---------------------------------------------------------------------------------------------
+
+create table ops.incidents (
+    incident_id   bigint generated always as identity primary key,
+    incident_key  text not null check (incident_key like '%/%'),
+    kind          text not null generated always as (split_part(incident_key, '/', 1)) stored,
+    stream        text,
+    severity      text not null check (severity in ('warning', 'error', 'critical')),
+    text          text not null,
+    opened_at     timestamptz(6) not null,
+    seen_at       timestamptz(6) not null,
+    seen_count    integer not null default 1,
+    told_at       timestamptz(6) not null,
+    told_count    integer not null default 1,
+    closed_at     timestamptz(6),
+    closed_text   text,
+    constraint incidents_closed_says_how check ((closed_at is null) = (closed_text is null))
+);
+comment on table ops.incidents is 'What is wrong and lasts; it opens and closes by itself, by whoever finds it so';
+comment on column ops.incidents.incident_id is 'Number';
+comment on column ops.incidents.incident_key is 'What is wrong, of what: kind/what; one of a key is open at a time';
+comment on column ops.incidents.kind is 'The part of the key before the first slash';
+comment on column ops.incidents.stream is 'Stream that it is about; null where it is about none';
+comment on column ops.incidents.severity is 'How bad it has been at worst';
+comment on column ops.incidents.text is 'What was last seen, in words';
+comment on column ops.incidents.opened_at is 'When it was first seen';
+comment on column ops.incidents.seen_at is 'When it was last seen';
+comment on column ops.incidents.seen_count is 'How often it was seen';
+comment on column ops.incidents.told_at is 'When it was last put into the alert outbox';
+comment on column ops.incidents.told_count is 'How often it was told';
+comment on column ops.incidents.closed_at is 'When it was over; null while it lasts';
+comment on column ops.incidents.closed_text is 'What ended it, in words';
+create unique index incidents_one_open on ops.incidents (incident_key) where closed_at is null;
+create index incidents_by_time on ops.incidents (opened_at desc);
+create index incidents_of_stream on ops.incidents (stream, opened_at desc) where stream is not null;
+
+-- silences -----------------------------------------------------------------------------------------------
+
+create table ops.silences (
+    silence_id  bigint generated always as identity primary key,
+    pattern     text not null check (length(pattern) between 1 and 500),
+    reason      text not null check (reason ~ '\S'),
+    made_by     text not null check (made_by ~ '\S'),
+    made_at     timestamptz(6) not null,
+    ends_at     timestamptz(6) not null,
+    lifted_by   text,
+    constraint silences_end check (ends_at >= made_at)
+);
+comment on table ops.silences is 'Alerts that are not sent for a while, with the reason; they stay in the outbox, marked';
+comment on column ops.silences.silence_id is 'Number';
+comment on column ops.silences.pattern is 'Key of the alerts; * stands for anything';
+comment on column ops.silences.reason is 'Why';
+comment on column ops.silences.made_by is 'Who';
+comment on column ops.silences.made_at is 'Since when';
+comment on column ops.silences.ends_at is 'Until when; earlier than planned where it was lifted';
+comment on column ops.silences.lifted_by is 'Who lifted it before its time; null where nobody did';
+
+alter table ops.alerts
+    add column incident_id bigint,
+    add column silence_id bigint,
+    add column silenced_at timestamptz(6);
+comment on column ops.alerts.incident_id is 'Incident that it tells of; null where it tells of none';
+comment on column ops.alerts.silence_id is 'Silence that kept it from being sent';
+comment on column ops.alerts.silenced_at is 'When it was so marked; it is not sent afterwards';
+create index alerts_waiting on ops.alerts (alert_id) where sent_at is null and silenced_at is null;
+create index alerts_delivered on ops.alerts (sent_at) where sent_at is not null;
+
+create function ops.mark_silenced() returns integer language plpgsql volatile as $$
+declare t timestamptz := collect.clock(); v_count integer;
+begin
+    -- Whatever was put while a silence held, and whatever still waits while one holds.
+    update ops.alerts a set silence_id = s.silence_id, silenced_at = t
+      from (select w.alert_id, min(q.silence_id) as silence_id
+              from ops.alerts w
+              join ops.silences q on q.ends_at > greatest(w.created_at, q.made_at)
+                                 and (q.ends_at > t or w.created_at >= q.made_at)
+                                 and w.alert_key like replace(replace(replace(replace(q.pattern, '\', '\\'), '%', '\%'), '_', '\_'), '*', '%')
+             where w.sent_at is null and w.silenced_at is null
+             group by w.alert_id) s
+     where a.alert_id = s.alert_id;
+    get diagnostics v_count = row_count;
+    return v_count;
+end $$;
+comment on function ops.mark_silenced() is 'Mark the waiting alerts that a silence covers, so that they are not sent; how many';
+
+-- signs of life, and what is paused ----------------------------------------------------------------------
+
+create table ops.signs_of_life (
+    name     text primary key,
+    seen_at  timestamptz(6) not null
+);
+comment on table ops.signs_of_life is 'When something that must run all the time last did';
+comment on column ops.signs_of_life.name is 'Who shows it: upkeep, and so Airflow''s scheduler';
+comment on column ops.signs_of_life.seen_at is 'When last';
+
+create table ops.paused_jobs (
+    job      text primary key,
+    since    timestamptz(6) not null,
+    seen_at  timestamptz(6) not null
+);
+comment on table ops.paused_jobs is 'Jobs whose DAG is paused in Airflow, as upkeep last saw it; their windows are late all the same';
+comment on column ops.paused_jobs.job is 'Name of the DAG';
+comment on column ops.paused_jobs.since is 'When it was first seen paused';
+comment on column ops.paused_jobs.seen_at is 'When it was last seen paused';
+
+-- opening and closing ------------------------------------------------------------------------------------
+
+create function ops.open_incident(p_key text, p_severity text, p_text text, p_stream text, p_alert_key text, p_again interval)
+returns boolean language plpgsql volatile as $$
+declare v ops.incidents; t timestamptz := collect.clock(); v_new boolean := false; v_tell boolean;
+        v_ranks constant text[] := array['warning', 'error', 'critical'];
+begin
+    loop
+        select * into v from ops.incidents i where i.incident_key = p_key and i.closed_at is null for update;
+        exit when found;
+        insert into ops.incidents (incident_key, stream, severity, text, opened_at, seen_at, told_at)
+        values (p_key, p_stream, p_severity, p_text, t, t, t)
+        on conflict (incident_key) where closed_at is null do nothing
+        returning * into v;
+        v_new := found;
+        exit when found;
+    end loop;
+    v_tell := v_new or array_position(v_ranks, p_severity) > array_position(v_ranks, v.severity) or v.told_at + p_again <= t;
+    if not v_new then
+        update ops.incidents i
+           set seen_at = t, seen_count = i.seen_count + 1, text = p_text,
+               severity = v_ranks[greatest(array_position(v_ranks, p_severity), array_position(v_ranks, i.severity))],
+               told_at = case when v_tell then t else i.told_at end,
+               told_count = i.told_count + v_tell::integer
+         where i.incident_id = v.incident_id;
+    end if;
+    if v_tell then
+        insert into ops.alerts (alert_key, severity, text, incident_id, next_try_at, created_at)
+        values (coalesce(p_alert_key, p_key || '/' || v.incident_id || case when v_new then '' else '/' || v.told_count + 1 end),
+                p_severity, p_text, v.incident_id, t, t)
+        on conflict (alert_key) do nothing;
+    end if;
+    return v_tell;
+end $$;
+comment on function ops.open_incident(text, text, text, text, text, interval) is
+    'Note that something is wrong: opens an incident, or sees it again; told when it opens, gets worse, or was last told so long ago. Whether it was told';
+
+create function ops.close_incidents(p_keys text[], p_text text) returns integer language plpgsql volatile as $$
+declare v ops.incidents; t timestamptz; v_count integer := 0;
+begin
+    for v in select * from ops.incidents i where i.incident_key = any(p_keys) and i.closed_at is null order by i.incident_key for update
+    loop
+        t := collect.clock();
+        update ops.incidents set closed_at = greatest(t, opened_at), closed_text = p_text where incident_id = v.incident_id;
+        insert into ops.alerts (alert_key, severity, text, incident_id, next_try_at, created_at)
+        values (v.incident_key || '/' || v.incident_id || '/recovered', 'info',
+                format('RECOVERED: %s (It began %s KST: %s)', p_text,
+                       to_char(v.opened_at at time zone 'Asia/Seoul', 'YYYY-MM-DD HH24:MI'), left(v.text, 300)),
+                v.incident_id, t, t)
+        on conflict (alert_key) do nothing;
+        v_count := v_count + 1;
+    end loop;
+    return v_count;
+end $$;
+comment on function ops.close_incidents(text[], text) is
+    'End the incidents of some keys that are open, and tell that they are over; how many';
+
+-- the verdict of 09:00 -----------------------------------------------------------------------------------
+
+create function collect.tell_verdict(p_date date, p_late integer, p_text text) returns void
+language plpgsql volatile as $$
+begin
+    if p_late > 0 then
+        perform ops.open_incident('late/' || p_date, 'error', p_text, null, 'snapshot/' || p_date || '/CAPTURED', interval '1 year');
+    else
+        insert into ops.alerts (alert_key, severity, text, next_try_at, created_at)
+        values ('snapshot/' || p_date || '/CAPTURED', 'info', p_text, collect.clock(), collect.clock())
+        on conflict (alert_key) do nothing;
+    end if;
+    perform ops.close_incidents(array['missed/snapshots'], format('the snapshot of %s was taken', p_date));
+end $$;
+comment on function collect.tell_verdict(date, integer, text) is
+    'Tell a verdict in the transaction that makes it final: all good, or who is late, which lasts until they are complete';
+
+create function collect.tell_missed(p_date date, p_text text) returns void language plpgsql volatile as $$
+begin
+    perform ops.open_incident('missed/snapshots', 'critical', p_text, null, 'snapshot/' || p_date || '/MISSED', interval '0');
+end $$;
+comment on function collect.tell_missed(date, text) is 'Tell each date that has no verdict; it lasts until a snapshot is taken again';
+
+create or replace function collect.tell_second_failure(p_cycle bigint) returns void
+language sql volatile as $$
+    select ops.open_incident('failing/' || c.stream, 'error',
+           format('%s failed twice in a row: window %s KST, session %s: %s. %s Nothing stored is lost; the next window asks again.',
+                  c.stream, to_char(c.window_start at time zone 'Asia/Seoul', 'YYYY-MM-DD HH24:MI'), c.session_date,
+                  c.failure_reason, c.failure_cause_summary),
+           c.stream, 'cycle/' || c.cycle_id || '/FAILED', interval '20 hours')
+      from collect.cycles c
+     where c.cycle_id = p_cycle and c.cycle_status = 'FAILED'
+       and (select p.cycle_status = 'FAILED' from collect.cycles p
+             where p.stream = c.stream and p.window_start < c.window_start order by p.window_start desc limit 1)
+$$;
+
+-- what the lookout asks every two minutes ----------------------------------------------------------------
+
+-- Rows come in the order of sending, so that a summary of each range of pages is enough and costs a write nothing.
+create index fetches_by_time on collect.fetches using brin (sent_at) with (pages_per_range = 16, autosummarize = on);

@@ -1,0 +1,93 @@
+-- name: streams
+-- How each of some streams stands, besides its windows: service, freezes, whether its DAG is paused, checkpoint, health.
+select s.stream, s.active, s.activated_at, k.session_date as checkpoint, p.since as paused_since,
+       collect.frozen(s.stream) as frozen,
+       h.abnormal is true and h.cycle_status = 'SUCCESS' as is_empty, h.window_start as health_window
+  from collect.streams s
+  left join collect.checkpoints k on k.stream = s.stream
+  left join ops.paused_jobs p on p.job = s.job
+  left join lateral (select c.abnormal, c.cycle_status, c.window_start from collect.cycles c
+                      where c.stream = s.stream and c.window_start is not null and c.abnormal is not null
+                      order by c.window_start desc limit 1) h on true
+ where s.stream = any(%(streams)s);
+
+-- name: due_window
+-- The last window of a stream from an instant on that was due so long ago; a slot without a cycle has none.
+select * from collect.cycles c
+ where c.stream = %(stream)s and c.mode = 'poll' and c.run_id is null and c.window_start >= %(start)s
+   and c.due_at <= collect.clock() - %(grace)s::interval
+ order by c.window_start desc limit 1;
+
+-- name: raw_success
+-- Of what each source was asked in the last hour, the last try of each: how many answers came or should have, how many are held.
+with tries as (
+    select distinct on (f.stream, f.cycle_id, f.request_key, f.page) f.stream, f.answer_class, f.error
+      from collect.fetches f where f.sent_at > collect.clock() - interval '60 minutes'
+     order by f.stream, f.cycle_id, f.request_key, f.page, f.fetch_id desc
+)
+select s.source, count(*) as received, count(*) filter (where t.answer_class not in ('error', 'blocked')) as stored,
+       max(t.error) filter (where t.answer_class in ('error', 'blocked')) as error
+  from tries t join collect.streams s on s.stream = t.stream group by s.source order by s.source;
+
+-- name: over
+-- Open incidents whose cause is gone, with what ended them in words.
+select i.incident_key,
+       case i.kind
+           when 'quarantine' then format('%%s has no open entry of %%s in quarantine any more.', i.stream, split_part(i.incident_key, '/', 3))
+           when 'given-up' then format('%%s has no key any more that was given up.', i.stream)
+           when 'run' then format('no chunk of %%s is failed any more in that run.', i.stream)
+           when 'block' then format('%%s answers again.', split_part(i.incident_key, '/', 2))
+           when 'late' then format('every stream that was late at 09:00 of %%s is complete now.', split_part(i.incident_key, '/', 2))
+       end as text
+  from ops.incidents i
+ where i.closed_at is null
+   and case i.kind
+           when 'quarantine' then not exists (
+               select 1 from collect.quarantine q
+                where q.state = 'open' and q.stream = i.stream and i.incident_key = 'quarantine/' || q.stream || '/' || q.rule)
+           when 'given-up' then not exists (
+               select 1 from collect.pending p where p.stream = i.stream and p.given_up_at is not null)
+           when 'run' then not exists (
+               select 1 from collect.cycles c
+                where c.run_id = substr(i.incident_key, 5, length(i.incident_key) - 5 - length(i.stream)) and c.stream = i.stream
+                  and c.cycle_status = 'FAILED')
+           when 'block' then exists (
+               select 1 from collect.host_groups h join collect.streams s on s.host_group = h.host_group
+                 join collect.fetches f on f.stream = s.stream
+                where h.host_group = substr(i.incident_key, 7) and h.blocked_until <= collect.clock()
+                  and f.sent_at > i.seen_at and f.answer_class not in ('error', 'blocked'))
+           when 'late' then not exists (
+               select 1 from collect.sla_snapshot_sources l join collect.streams s on s.stream = l.stream and s.active
+                where i.incident_key = 'late/' || l.snapshot_date and l.is_late
+                  and not exists (select 1 from collect.cycles c
+                                   where c.stream = l.stream and c.window_start >= l.window_start and c.cycle_status = 'SUCCESS'))
+           else false
+       end
+ order by i.incident_key;
+
+-- name: undispatched
+-- The date in Seoul whose snapshot should have been prepared by now and was not; null where it was, or need not be.
+select d.day
+  from (select (collect.clock() at time zone 'Asia/Seoul')::date as day) d
+ where collect.clock() >= (d.day::timestamp at time zone 'Asia/Seoul') + %(grace)s::interval and collect.clock() < collect.cutoff(d.day)
+   and collect.active_day(d.day) and collect.dispatch_is_off() is null
+   and exists (select 1 from collect.streams s where s.sla_eligible and s.active and s.activated_at <= collect.clock() - %(grace)s::interval)
+   and not exists (select 1 from collect.sla_snapshots s where s.snapshot_date = d.day);
+
+-- name: alive
+-- Somebody who must run all the time does.
+insert into ops.signs_of_life as l (name, seen_at) values (%(name)s, collect.clock())
+on conflict (name) do update set seen_at = greatest(l.seen_at, excluded.seen_at);
+
+-- name: last_sign
+-- When somebody who must run all the time last did, and the instant now.
+select (select seen_at from ops.signs_of_life where name = %(name)s) as seen_at, collect.clock() as now;
+
+-- name: paused
+-- A job whose DAG is paused.
+insert into ops.paused_jobs as p (job, since, seen_at) values (%(job)s, collect.clock(), collect.clock())
+on conflict (job) do update set seen_at = excluded.seen_at;
+
+-- name: not_paused
+-- Jobs whose DAG runs.
+delete from ops.paused_jobs where job = any(%(jobs)s);
