@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from airflow.sdk import DAG
 
-from include.dag_factory import DEFAULTS, START, Priority, when
+from include.dag_factory import DEFAULTS, START, Priority, system_deadline, when
 from include.operators.upkeep import StartRunOperator, UpkeepOperator
 from include.registry import sources
 
@@ -16,12 +16,15 @@ DOC = f"""
 
 **When.** {WHEN.words}.
 
-Ends the leases of workers that vanished, starts a run for make-up windows that are due and for
-windows that nobody works on, and one of `publish` where something has waited for ten minutes. A DAG gets at most one
-such run in a quarter of an hour; a paused one none.
+In this order it marks a 09:00 snapshot as MISSED that nobody took by 09:05 (a setting), ends the
+leases of workers that vanished, looks for what is past due, lags or fails, starts a run for make-up windows that are
+due and for windows that nobody works on, and one of `publish` where something has waited for ten minutes, and sends
+what waits for Slack. A DAG gets at most one such run in a quarter of an hour; a paused one none, and it is told as
+paused and late all the same.
 
 **When it is red,** the warehouse did not answer; the next run looks again. Leases are also ended by whoever claims
-next, so nothing depends on this DAG alone.
+next, and the watcher (`cli watch`) marks, looks and sends too, so nothing depends on this DAG alone. When it has not
+run for six minutes, the watcher tells that the scheduler is silent.
 """
 
 with DAG(
@@ -35,6 +38,7 @@ with DAG(
     default_args={**DEFAULTS, "retries": 0, "execution_timeout": timedelta(minutes=5)},
     doc_md=DOC,
     tags=["system", "kind:upkeep"],
+    deadline=system_deadline("upkeep", timedelta(minutes=7)),
 ) as dag:
     look = UpkeepOperator(task_id="look", sources=sources(), priority_weight=Priority.FIRST)
     StartRunOperator.partial(

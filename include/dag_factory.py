@@ -24,6 +24,7 @@ from include.operators.hours import times_words
 from include.operators.page import doc
 from include.operators.summary import SummaryOperator, task_of
 from include.operators.tick import EXECUTION_TIMEOUT
+from include.ops import deadlines
 
 # Before anything was ever due; it never changes, as Airflow would make a new version of the DAG.
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -82,6 +83,8 @@ def source_dag(
         doc_md=doc(source, chosen, LANES_POOL),
         tags=[f"source:{source.name}", "kind:collect"],
         allowed_run_types=None if _is_daily(schedule.cron) else _WITHOUT_BACKFILL,
+        # Where there are many windows a day, the lookout tells the one that is past due, and no run is timed.
+        deadline=deadlines.for_windows(chosen[0].job_name, schedule.allowance) if _is_daily(schedule.cron) else None,
     )
     with dag:
         _tasks(source, chosen, priority)
@@ -115,6 +118,9 @@ DEFAULTS: dict[str, Any] = {
     "weight_rule": "absolute",
 }
 """What all tasks of the house have in common."""
+
+system_deadline = deadlines.for_system
+"""The deadline of one of the house's own DAGs, so long after its scheduled instant."""
 
 # Airflow's Backfill form would make one run for each of many windows a day; the API then refuses it in words.
 _WITHOUT_BACKFILL = ("scheduled", "manual", "operator_triggered", "asset_triggered")

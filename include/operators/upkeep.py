@@ -1,8 +1,9 @@
 """The task that looks after what nobody else does, and the one that starts the runs it asks for.
 
-Promises: leases of vanished holders are ended, windows that nobody works on get a run, and so does publication that
-lags. A DAG gets at most one such run in a quarter of an hour, a paused one none. Never: nothing is collected or
-published here.
+Promises: the gate is looked at before leases of vanished holders are ended; a snapshot that nobody took is marked, what
+is past due or lags is told, and alerts are sent; windows that nobody works on get a run, and so does publication that
+lags. A DAG gets at most one such run in a quarter of an hour, a paused one none, and is noted as paused. Each look
+leaves a sign of life. Never: nothing is collected or published here.
 """
 
 from __future__ import annotations
@@ -41,14 +42,17 @@ class UpkeepOperator(BaseOperator):
         """Look after everything once, and return the runs to start."""
         import psycopg
 
-        from include.operators import resolve
+        from include.operators import resolve, telling
         from include.operators.resolve import ConnectionUnfit
 
         try:
-            told, orders = self._look(resolve.warehouse_url(), context)
+            url = resolve.warehouse_url()
+            told, orders = self._look(url, context)
         except (psycopg.OperationalError, ConnectionUnfit) as error:
             raise Interrupted(f"INTERRUPTED – {str(error).partition(chr(10))[0][:300]}") from None
         told += [f"{order['dag_id']} is started: {order['why']}" for order in orders]
+        sent = telling.send(url, f"upkeep of {context['ti'].run_id}")
+        told += [sent] if sent else []
         self.outcome = f"LOOKED AFTER – {'; '.join(told)}" if told else "NOTHING TO DO – all is looked after."
         if told:
             notes.run(context, self.outcome)
@@ -56,19 +60,24 @@ class UpkeepOperator(BaseOperator):
         return orders
 
     def _look(self, url: str, context: Mapping[str, Any]) -> tuple[list[str], list[dict[str, Any]]]:
-        from include.engine import upkeep
+        from include.engine import lookout, upkeep
         from include.outputs import publisher, releases
 
+        # First of all, so that whatever else fails today, the watcher knows that the scheduler runs.
+        lookout.show_life(url)
         told = upkeep.recover(url)
         sources = [declared.source(name) for name in self.sources]
         streams = [stream for source in sources for stream in source.streams]
+        ti, quarter = context["ti"], _quarter(context)
+        paused = {job: ti.get_dag(job).is_paused for job in sorted({stream.job_name for stream in streams})}
+        lookout.note_paused(url, paused)
+        told += lookout.look(url, streams)
         wanted = _unattended(url, streams)
         tables: list[Table] = [table for stream in streams for table in stream.tables]
         fed = [table for _, table in releases.fed_by(tables)]
         since = upkeep.publication_behind(url, fed, publisher.LEASE, PUBLISH_GRACE)
         if since is not None:
             wanted.append((PUBLISH, "something waits to be published", {}))
-        ti, quarter = context["ti"], _quarter(context)
         orders = []
         for dag_id, why, conf in wanted:
             if ti.get_dag(dag_id).is_paused:

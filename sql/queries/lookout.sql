@@ -37,6 +37,7 @@ select i.incident_key,
            when 'given-up' then format('%%s has no key any more that was given up.', i.stream)
            when 'run' then format('no chunk of %%s is failed any more in that run.', i.stream)
            when 'block' then format('%%s answers again.', split_part(i.incident_key, '/', 2))
+           when 'untaken' then format('the snapshot of %%s is final.', split_part(i.incident_key, '/', 2))
            when 'late' then format('every stream that was late at 09:00 of %%s is complete now.', split_part(i.incident_key, '/', 2))
        end as text
   from ops.incidents i
@@ -56,6 +57,8 @@ select i.incident_key,
                  join collect.fetches f on f.stream = s.stream
                 where h.host_group = substr(i.incident_key, 7) and h.blocked_until <= collect.clock()
                   and f.sent_at > i.seen_at and f.answer_class not in ('error', 'blocked'))
+           when 'untaken' then not exists (
+               select 1 from collect.sla_snapshots s where i.incident_key = 'untaken/' || s.snapshot_date and s.capture_status = 'PENDING')
            when 'late' then not exists (
                select 1 from collect.sla_snapshot_sources l join collect.streams s on s.stream = l.stream and s.active
                 where i.incident_key = 'late/' || l.snapshot_date and l.is_late

@@ -196,6 +196,7 @@ def opened(url: str, instant: datetime, streams: tuple[Stream, ...] = (FINRA, KR
         here.activated()
         snapshot.mark_missed(url)
         here.sql("delete from ops.alerts")
+        here.sql("delete from ops.incidents")
         yield here
     finally:
         here.close()

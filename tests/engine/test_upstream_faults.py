@@ -95,7 +95,8 @@ def test_one_failed_window_is_told_to_nobody_a_second_in_a_row_is(small: Desk) -
     assert len(small.alerts()) == 1
     small.at(ny(TUESDAY, 19, 16))
     assert small.poll().status is SUCCESS
-    assert len(small.alerts()) == 1
+    _, recovered = small.alerts()
+    assert recovered.startswith("RECOVERED: finra.short_volume is well again: window 2026-09-16 08:15 KST")
 
 
 def test_other_files_are_kept_and_applied_where_one_failed(desk: Desk) -> None:

@@ -62,8 +62,8 @@ ROOMS: dict[str, Room] = {
         ),
         Room(
             "dag_factory",
-            ("operators", "engine", "outputs", "analysis", "contract", *LEAVES),
-            "what one source DAG looks like; the source itself is handed to it",
+            ("operators", "engine", "outputs", "analysis", "contract", "ops.deadlines", *LEAVES),
+            "what one source DAG looks like, and what is told when it is late; the source itself is handed to it",
             airflow=True,
         ),
         Room(

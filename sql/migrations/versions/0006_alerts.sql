@@ -205,8 +205,3 @@ language sql volatile as $$
        and (select p.cycle_status = 'FAILED' from collect.cycles p
              where p.stream = c.stream and p.window_start < c.window_start order by p.window_start desc limit 1)
 $$;
-
--- what the lookout asks every two minutes ----------------------------------------------------------------
-
--- Rows come in the order of sending, so that a summary of each range of pages is enough and costs a write nothing.
-create index fetches_by_time on collect.fetches using brin (sent_at) with (pages_per_range = 16, autosummarize = on);

@@ -1,0 +1,37 @@
+"""The morning audit: the Airflow DAG `audit`."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from airflow.sdk import DAG
+
+from include.dag_factory import DEFAULTS, START, Priority, when
+from include.operators.audit import AuditOperator
+from include.registry import sources
+
+WHEN = when("audit", "0 5 * * *", "Asia/Seoul")
+DOC = f"""
+# Audit
+
+**When.** {WHEN.words}: while there is still time before 09:00.
+
+How every pipeline stands. What is wrong is an incident
+(`ops.incidents`) and an alert; what is well again ends its incident and says so. The log has one line for each stream.
+
+It is green whatever it finds: red means that it could not look. A paused DAG is late all the same, and named as paused.
+To keep an alert from being sent for a while, make a silence, with a reason and an end.
+"""
+
+with DAG(
+    dag_id="audit",
+    description="The health of every pipeline, before the day is judged",
+    schedule=WHEN.timetable,
+    start_date=START,
+    catchup=False,
+    max_active_runs=1,
+    default_args={**DEFAULTS, "execution_timeout": timedelta(minutes=10)},
+    doc_md=DOC,
+    tags=["system", "kind:audit"],
+) as dag:
+    AuditOperator(task_id="audit", sources=sources(), priority_weight=Priority.MACRO)
