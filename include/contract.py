@@ -12,6 +12,10 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, BinaryIO, Literal, Protocol
 
+from include.reach import Credentials as Credentials
+from include.reach import Key as Key
+from include.reach import Quota as Quota
+from include.reach import QuotaUsedUp as QuotaUsedUp
 from include.states import TERMINAL as TERMINAL
 from include.states import AnswerClass as AnswerClass
 from include.states import BudgetReason as BudgetReason
@@ -320,7 +324,8 @@ class Stream:
     `plan(ask)` gives the requests (deterministic, finite, keys without secrets), `follow(request, answer)` the
     further pages, `classify(answer)` what an answer is, `parse(unit)` its rows. `parser_version` only grows.
     `chunks(span)` names the pieces of a backfill or replay, newest first and the same each time; None: its days.
-    `usual_requests` is what one planned request comes to with its further pages, for estimates.
+    `usual_requests` is what one planned request comes to with its further pages, for estimates. `leaves_quota` is how
+    many of each key's requests of a day it leaves to the other streams of its host group.
     `listing` says that a complete poll shows every open item, named by the key of the first table; one that
     `close_after` complete polls in a row did not show is closed. `job` names the job of the source that works the
     stream, None for its main one. `subjects` says where the things that it asks about are held; `amend(request,
@@ -345,6 +350,7 @@ class Stream:
     usual_requests: int = 1
     amend: Callable[[Request, Answer], Amended | None] = lambda request, answer: None
     subjects: Subjects | None = None
+    leaves_quota: int = 0
     recheck: Recheck | None = None
     listing: bool = False
     close_after: int = 3
@@ -371,7 +377,9 @@ class Stream:
 class Source:
     """An upstream: its streams in the order in which they are worked, hosts, connection and terms.
 
-    `key_param` names the query parameter that carries the connection's key; it is added when a request is sent.
+    `key_param` names the query parameter that carries the connection's key, `key_header` the header; with
+    `key_in_path` it stands in the address where a request has `{key}`. It is added when a request is sent.
+    `several_keys` says that the connection may hold several, with commas between them.
     """
 
     name: str
@@ -383,24 +391,6 @@ class Source:
     terms: str
     user_agent: str = ""
     key_param: str = ""
-
-
-@dataclass(frozen=True)
-class Credentials:
-    """How to reach an upstream: base URL, secrets by name, and where the sandbox stands in for it.
-
-    `base_url` replaces `default_host` (the source's first host) where the connection names another one.
-    `secrets` are values that must never be logged or stored; they are masked wherever they would appear.
-    """
-
-    base_url: str
-    default_host: str = ""
-    user_agent: str = "Daybook"
-    headers: Mapping[str, str] = field(default_factory=dict)
-    params: Mapping[str, str] = field(default_factory=dict)
-    secrets: tuple[str, ...] = ()
-    sandbox_url: str | None = None
-
-    def __repr__(self) -> str:
-        """Never show what must not be seen."""
-        return f"Credentials(base_url={self.base_url!r}, secrets={len(self.secrets)} hidden)"
+    key_header: str = ""
+    key_in_path: bool = False
+    several_keys: bool = False

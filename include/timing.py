@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
+from include.reach import Quota
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -27,13 +29,15 @@ class Budget:
 class HostGroup:
     """Requests that an upstream counts together: one interval for every stream, worker and machine.
 
-    `penalty` is how long a block stops the group, `busy_wait` the least wait after "too many requests" (429).
+    `penalty` is how long a block stops the group, `busy_wait` the least wait after "too many requests" (429). `quota`
+    is what each key has a day, counted before each request over all workers.
     """
 
     name: str
     interval: timedelta
     penalty: timedelta = timedelta(minutes=10)
     busy_wait: timedelta = timedelta(0)
+    quota: Quota | None = None
 
 
 @dataclass(frozen=True)

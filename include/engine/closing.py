@@ -31,11 +31,12 @@ NOT_PUBLISHED = "not published by its last try"
 class Ending:
     """How the asking ended, with the reason and, where blocked, until when.
 
-    `done`, `more` (the slice's budget is used), `budget` (the day's is; the reason names it), `stopped`,
-    `blocked` (before asking), `refused` (by the upstream, for good) or `storage` (answers cannot be kept).
+    `done`, `more` (the slice's budget is used), `budget` (the day's is; the reason names it), `quota` (no key has
+    requests left), `stopped`, `blocked` (before asking), `refused` (by the upstream, for good) or `storage` (answers
+    cannot be kept).
     """
 
-    how: Literal["done", "more", "budget", "stopped", "blocked", "refused", "storage"]
+    how: Literal["done", "more", "budget", "quota", "stopped", "blocked", "refused", "storage"]
     reason: str = ""
     until: datetime | None = None
 
@@ -145,12 +146,20 @@ def _decide(connection: Connection, part: Slice, ending: Ending) -> Decision:
             f"GOING ON – {place}: this slice's budget is used; the next slice goes on at once.",
             {},
         )
-    if ending.how == "budget":
+    if ending.how == "quota" and part.cycle.run_id is not None:
+        at = ending.until or now
+        words = f"WAITING – {place}: {ending.reason} Goes on at {kst(at)}; nothing is lost."
+        return Decision(CycleStatus.PENDING, words, {}, next_eligible_at=at)
+    if ending.how in ("budget", "quota"):
+        reason = ending.reason if ending.how == "quota" else f"{ending.reason},"
         skipped = [request for request in part.plan.requests if request.key not in part.answers]
         return Decision(
             CycleStatus.BUDGET_EXHAUSTED,
-            f"BUDGET – {place}: {ending.reason}, {len(skipped)} requests are left for the next window.",
-            {"budget": ending.reason, "details_skipped": sum(request.kind == "detail" for request in skipped)},
+            f"BUDGET – {place}: {reason} {len(skipped)} requests are left for the next window.",
+            {
+                "budget": "QUOTA" if ending.how == "quota" else ending.reason,
+                "details_skipped": sum(request.kind == "detail" for request in skipped),
+            },
             outcome=Outcome.SUCCESS,
         )
     failed = {key: part.errors.get(key, "failed") for key in _required(part, AnswerClass.ERROR)}

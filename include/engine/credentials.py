@@ -6,10 +6,11 @@ masked wherever an upstream echoes it. Never: nothing is read from the environme
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from include.contract import Credentials, Source
+from include.contract import Credentials, Key, Source
 
 # Said to every upstream that is not told another contact: honest, and with a place to complain to.
 DEFAULT_USER_AGENT = "Daybook (open-source market data collector)"
@@ -29,7 +30,7 @@ def build(
 
     Args:
         host: with or without a scheme, as people write it in a connection; empty means the source's own.
-        password: the key, where the upstream wants one; as a query parameter where the source says which.
+        password: the key, where the upstream wants one, or several with commas between them where the source says so.
         schema: http or https, where the host does not say.
         extra: `user_agent` names a contact for upstreams that ask for one.
     """
@@ -38,11 +39,35 @@ def build(
         base = f"{schema or 'https'}://{base}"
     if base and port:
         base = f"{base}:{port}"
+    is_plain = source.key_param and not source.several_keys
+    keys = () if is_plain or not password else tuple(_keys(source, password))
     return Credentials(
         base_url=base or source.hosts[0],
         default_host=source.hosts[0],
         user_agent=str((extra or {}).get("user_agent") or source.user_agent or DEFAULT_USER_AGENT),
-        params={source.key_param: password} if source.key_param and password else {},
-        secrets=(password,) if password else (),
+        params={source.key_param: password} if is_plain and password else {},
+        secrets=tuple(dict.fromkeys([password, *_parts(source, password)])) if password else (),
         sandbox_url=sandbox_url,
+        keys=keys,
     )
+
+
+def fingerprint(key: str) -> str:
+    """Return what may be shown of a key and is kept in tables: the first 12 hex digits of its SHA-256."""
+    return hashlib.sha256(key.encode()).hexdigest()[:12]
+
+
+def _parts(source: Source, password: str) -> list[str]:
+    if not source.several_keys:
+        return [password]
+    return [key for part in password.split(",") if (key := part.strip())]
+
+
+def _keys(source: Source, password: str) -> Iterator[Key]:
+    for key in dict.fromkeys(_parts(source, password)):
+        yield Key(
+            fingerprint(key),
+            params={source.key_param: key} if source.key_param else {},
+            headers={source.key_header: key} if source.key_header else {},
+            in_path=key if source.key_in_path else "",
+        )

@@ -20,13 +20,13 @@ from include.contract import AnswerClass, BudgetReason, Credentials, CycleStatus
 from include.engine import apply as applying
 from include.engine import fetch, fetches, hosts, http, plan, stage, windows
 from include.engine.closing import Ending, close
-from include.engine.db import Connection, connect
+from include.engine.db import Connection, Line, is_unreachable
 from include.engine.fetches import Held
 from include.engine.lease import Cycle, Lease, LeaseLost, claim_on, renewed
 from include.engine.merge import Counts
 from include.engine.plan import Plan, Spent
 from include.engine.raw import RawStore
-from include.engine.surrender import is_out_of_reach, surrender
+from include.engine.surrender import surrender
 from include.engine.verdict import Verdict, where
 
 CONCLUSIVE = frozenset({AnswerClass.DATA, AnswerClass.EMPTY, AnswerClass.UNCHANGED, AnswerClass.ABSENT})
@@ -87,11 +87,11 @@ def work(worker: Worker, stream: Stream, mode: Mode, run_id: str | None) -> Verd
     Returns:
         What the slice came to; None where no cycle is eligible.
     """
-    connection = connect(worker.url, application="daybook slice", autocommit=True)
+    line = Line(worker.url, application="daybook slice", nap=worker.nap)
     try:
         # Before the claim: building a calendar takes seconds, in which a worker that is stopped could not give back.
-        days = windows.days_of(connection, stream)
-        lease = claim_on(connection, worker.url, stream.name, mode, run_id, worker.owner)
+        days = windows.days_of(line.connection, stream)
+        lease = claim_on(line.connection, worker.url, stream.name, mode, run_id, worker.owner)
         if lease is None:
             return None
         worker.signal("claimed")
@@ -100,7 +100,7 @@ def work(worker: Worker, stream: Stream, mode: Mode, run_id: str | None) -> Verd
                 renewed(lease) as pause,
                 http.client(worker.credentials.user_agent) as client,
             ):
-                return _slice(worker, stream, days, lease, pause, connection, client)
+                return _slice(worker, stream, days, lease, pause, line, client)
         except LeaseLost as lost:
             return Verdict(
                 stream.name,
@@ -111,11 +111,11 @@ def work(worker: Worker, stream: Stream, mode: Mode, run_id: str | None) -> Verd
                 is_refused=True,
             )
         except Exception as error:
-            if is_out_of_reach(error):
+            if is_unreachable(error):
                 raise
             return surrender(lease, stream, error)
     finally:
-        connection.close()
+        line.close()
 
 
 def _slice(
@@ -124,30 +124,30 @@ def _slice(
     days: Calendar,
     lease: Lease,
     pause: Lock,
-    connection: Connection,
+    line: Line,
     client: httpx.Client,
 ) -> Verdict:
     cycle = lease.cycle
     repaired, ending = Counts(), None
     try:
-        repaired = _repair(worker, stream, lease, pause, connection)
+        repaired = _repair(worker, stream, lease, pause, line)
     except OSError as error:
         ending = _no_storage(error)
     except applying.Interrupted:
         ending = Ending("stopped")
-    planned = plan.for_cycle(connection, stream, cycle, days)
+    planned = line.kept(lambda connection: plan.for_cycle(connection, stream, cycle, days))
     part = Slice(
         lease,
         stream,
         days,
         planned,
-        _answered(connection, stream, cycle, planned),
+        line.kept(lambda connection: _answered(connection, stream, cycle, planned)),
         time.monotonic(),
-        plan.spent_today(connection, cycle),
+        line.kept(lambda connection: plan.spent_today(connection, cycle)),
         counts=repaired,
     )
     asker = fetch.Asker(
-        connection=connection,
+        line=line,
         http=client,
         raw=worker.raw,
         credentials=worker.credentials,
@@ -163,12 +163,12 @@ def _slice(
     worker.signal("before last apply")
     with pause:
         try:
-            verdict = close(part, ending, lambda finish: _apply(worker, connection, part, finish))
+            verdict = close(part, ending, lambda finish: _apply(worker, line, part, finish))
         except OSError as error:
             # What could not be read now is stored, and left for the next cycle to apply.
-            verdict = close(part, _no_storage(error), lambda finish: _apply(worker, connection, part, finish))
+            verdict = close(part, _no_storage(error), lambda finish: _apply(worker, line, part, finish))
         except applying.Interrupted:
-            verdict = close(part, Ending("stopped"), lambda finish: _apply(worker, connection, part, finish))
+            verdict = close(part, Ending("stopped"), lambda finish: _apply(worker, line, part, finish))
     worker.signal("settled")
     return verdict
 
@@ -182,14 +182,14 @@ def _answered(connection: Connection, stream: Stream, cycle: Cycle, planned: Pla
     return {**fetches.answered_in_run(connection, stream.name, cycle.run_id, cycle.cycle_id, keys), **own}
 
 
-def _repair(worker: Worker, stream: Stream, lease: Lease, pause: Lock, connection: Connection) -> Counts:
+def _repair(worker: Worker, stream: Stream, lease: Lease, pause: Lock, line: Line) -> Counts:
     """Apply what was stored but never applied, before anything is asked."""
     counts = Counts()
-    heads = fetches.not_applied(connection, stream.name, lease.cycle.cycle_id, lease.cycle.run_id)
-    for head in heads:
-        held = [fetches.load(connection, worker.raw, head)]
+    cycle = lease.cycle
+    for head in line.kept(lambda c: fetches.not_applied(c, stream.name, cycle.cycle_id, cycle.run_id)):
+        held = [fetches.load(line.connection, worker.raw, head)]
         with pause:
-            counts += _apply_held(worker, connection, lease, stream, held, applying.going_on)[0]
+            counts += _apply_held(worker, line, lease, stream, held, applying.going_on)[0]
     return counts
 
 
@@ -216,12 +216,14 @@ def _ask_all(worker: Worker, asker: fetch.Asker, part: Slice, pause: Lock) -> En
                 return Ending("refused", part.errors[request.key])
             if rows >= stage.MOST_ROWS:
                 with pause:
-                    _apply(worker, asker.connection, part, applying.going_on)
+                    _apply(worker, asker.line, part, applying.going_on)
                 worker.signal("applied")
     except (hosts.Stopped, applying.Interrupted):
         return Ending("stopped")
     except hosts.Blocked as blocked:
         return Ending("blocked", str(blocked), blocked.until)
+    except hosts.UsedUp as used_up:
+        return Ending("quota", str(used_up), used_up.until)
     except OSError as error:
         return _no_storage(error)
     return Ending("done")
@@ -288,32 +290,33 @@ def _ask_unit(worker: Worker, asker: fetch.Asker, part: Slice, first: Request) -
         todo.extend(fetched.more)
     part.answers[first.key] = answer_class
     if answer_class in (AnswerClass.DATA, AnswerClass.EMPTY) and head is not None:
-        held = fetches.load(asker.connection, worker.raw, head)
+        known = head
+        held = asker.line.kept(lambda connection: fetches.load(connection, worker.raw, known))
         part.to_apply.append(held)
         # Bytes of a line are a fair guess of rows, and cost no parse here.
         return held.size // applying.FEWEST_BYTES
     return 0
 
 
-def _apply(worker: Worker, connection: Connection, part: Slice, finish: applying.Finish) -> tuple[Counts, CycleStatus]:
+def _apply(worker: Worker, line: Line, part: Slice, finish: applying.Finish) -> tuple[Counts, CycleStatus]:
     """Apply what the slice has gathered and settle the cycle as `finish` says."""
     held, part.to_apply = part.to_apply, []
-    counts, status = _apply_held(worker, connection, part.lease, part.stream, held, finish)
+    counts, status = _apply_held(worker, line, part.lease, part.stream, held, finish)
     part.counts += counts
     return counts, status
 
 
 def _apply_held(
     worker: Worker,
-    connection: Connection,
+    line: Line,
     lease: Lease,
     stream: Stream,
     held: Sequence[Held],
     finish: applying.Finish,
 ) -> tuple[Counts, CycleStatus]:
     def read_and_apply(now: applying.Try) -> tuple[Counts, CycleStatus]:
-        units = applying.out_of_order(connection, stream, held)
-        askings = applying.all_askings(connection, worker.raw, stream, units)
+        units = line.kept(lambda connection: applying.out_of_order(connection, stream, held))
+        askings = line.kept(lambda connection: applying.all_askings(connection, worker.raw, stream, units))
         return applying.apply(
             lease,
             stream,

@@ -2,16 +2,17 @@
 
 Promises: every connection has timeouts for connecting, statements, locks and idling in a transaction, and keeps
 TCP alive; statements are found by name in `sql/queries`, composed ones in `sql/templates`. Never: no SQL text is
-written here, and no connection is kept across a request to an upstream.
+written here, and no transaction is open across a request to an upstream; what is kept across one is a `Line`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, LiteralString
+from typing import Any, LiteralString, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
@@ -22,6 +23,10 @@ from include.settings import ROOT, behind_pooler
 
 Row = dict[str, Any]
 Connection = psycopg.Connection[Row]
+Result = TypeVar("Result")
+
+# How long a broken connection is made anew for, in seconds: a server restarts in less, and a lease lasts longer.
+PATIENCE_SECONDS = 60.0
 
 # From which use on a statement is prepared on its connection.
 PREPARE_AFTER = 5
@@ -106,6 +111,57 @@ def connect(
         prepare_threshold=None if is_pooled else PREPARE_AFTER,
         options=None if is_pooled else " ".join(f"-c {name}={value}" for name, value in settings.items()),
     )
+
+
+class Line:
+    """A connection in autocommit for the bookkeeping of one slice, made anew when it breaks.
+
+    It is kept across requests to an upstream, with no transaction open; meanwhile a server may restart, or a pooler
+    may close it.
+    """
+
+    def __init__(self, url: str, *, application: str, nap: Callable[[float], None] = time.sleep) -> None:
+        self._url, self._application, self._nap = url, application, nap
+        self._connection = connect(url, application=application, autocommit=True)
+
+    @property
+    def connection(self) -> Connection:
+        """The connection; a new one where the last is known to be broken.
+
+        Raises:
+            psycopg.OperationalError: the database cannot be reached.
+        """
+        if self._connection.closed:
+            self._connection = connect(self._url, application=self._application, autocommit=True)
+        return self._connection
+
+    def kept(self, work: Callable[[Connection], Result]) -> Result:
+        """Do something that may be done twice: again, on a new connection, while the database cannot be reached.
+
+        Raises:
+            psycopg.OperationalError: it could not be reached for `PATIENCE_SECONDS`.
+        """
+        waited, wait = 0.0, 0.2
+        while True:
+            try:
+                return work(self.connection)
+            except psycopg.OperationalError as error:
+                if not (self._connection.closed or is_unreachable(error)) or waited >= PATIENCE_SECONDS:
+                    raise
+            self._nap(wait)
+            waited, wait = waited + wait, min(wait * 2, 5.0)
+
+    def close(self) -> None:
+        """Close it."""
+        self._connection.close()
+
+
+def is_unreachable(error: Exception) -> bool:
+    """Say whether an error means that the database cannot be spoken to right now."""
+    if not isinstance(error, psycopg.OperationalError):
+        return False
+    state = error.sqlstate
+    return state is None or state.startswith("08") or state in ("57P01", "57P02", "57P03")
 
 
 @contextmanager

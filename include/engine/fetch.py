@@ -12,6 +12,7 @@ import email.utils
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 import httpx
 
@@ -22,11 +23,14 @@ from include.contract import (
     AnswerError,
     Credentials,
     DefiniteRefusal,
+    Key,
+    QuotaUsedUp,
     Request,
     Stream,
 )
 from include.engine import fetches, hosts
-from include.engine.db import Connection
+from include.engine.credentials import fingerprint
+from include.engine.db import Line
 from include.engine.http import Received, send
 from include.engine.lease import Cycle
 from include.engine.raw import RawStore
@@ -45,7 +49,7 @@ class Asker:
     seconds; `patient` is True where polls go first.
     """
 
-    connection: Connection
+    line: Line
     http: httpx.Client
     raw: RawStore
     credentials: Credentials
@@ -54,6 +58,32 @@ class Asker:
     patient: bool
     may_go_on: Callable[[], bool]
     nap: Callable[[float], None]
+
+    @property
+    def fingerprints(self) -> list[str]:
+        """The keys that may be used, by what may be shown of them."""
+        known = [key.fingerprint for key in self.credentials.keys]
+        if known or self.stream.host_group.quota is None:
+            return known
+        return [fingerprint(secret) for secret in self.credentials.secrets[:1]]
+
+    def key(self, fingerprint: str | None) -> Key | None:
+        """The key of a fingerprint, where the connection holds keys that are chosen for each request."""
+        return next((key for key in self.credentials.keys if key.fingerprint == fingerprint), None)
+
+    def wait_for_turn(self) -> hosts.Turn:
+        """Wait until the upstream may be asked (see `hosts.wait_for_turn`)."""
+        return self.line.kept(
+            lambda connection: hosts.wait_for_turn(
+                connection,
+                self.stream.host_group.name,
+                patient=self.patient,
+                may_go_on=self.may_go_on,
+                nap=self.nap,
+                keys=self.fingerprints,
+                leaves=self.stream.leaves_quota,
+            )
+        )
 
 
 @dataclass(frozen=True)
@@ -71,6 +101,7 @@ class Fetched:
     blocked_until: datetime | None = None
     refusal: str | None = None
     may_pass: bool = False
+    is_used_up: bool = False
     amended: Amended | None = None
 
 
@@ -79,35 +110,36 @@ def ask(asker: Asker, request: Request, page: int = 0, head_fetch: int | None = 
 
     Raises:
         hosts.Blocked: the host group is stopped; nothing was sent.
+        hosts.UsedUp: no key has requests left today.
         hosts.Stopped: the worker must stop; nothing more was sent.
         OSError: the raw store cannot be written.
     """
-    validators = fetches.validators(asker.connection, asker.stream.name, request.key) if page == 0 else {}
-    for attempt in range(1, RETRIES + 2):
-        sent_at = hosts.wait_for_turn(
-            asker.connection,
-            asker.stream.host_group.name,
-            patient=asker.patient,
-            may_go_on=asker.may_go_on,
-            nap=asker.nap,
-        )
-        received = send(asker.http, request, asker.credentials, validators, asker.raw, asker.may_go_on)
+    group = asker.stream.host_group
+    validators: dict[str, str] = {}
+    if page == 0:
+        validators = asker.line.kept(lambda c: fetches.validators(c, asker.stream.name, request.key))
+    attempt = 0
+    while attempt <= RETRIES:
+        turn = asker.wait_for_turn()
+        sent_at, key = turn.sent_at, asker.key(turn.key)
+        received = send(asker.http, request, asker.credentials, validators, asker.raw, asker.may_go_on, key)
+        attempt += 1
         fetched = _take_in(
             asker, request, page, head_fetch, sent_at, received, attempt, has_validators=bool(validators)
         )
+        if fetched.is_used_up and turn.key is not None:
+            # Another key may have requests left; where none has, waiting for the turn says so.
+            asker.line.kept(partial(hosts.use_up, group=group.name, key=turn.key))
+            attempt -= 1
+            continue
         if fetched.answer_class is not AnswerClass.ERROR or not fetched.may_pass:
             return fetched
         wait = max(_retry_after(received, sent_at), FIRST_WAIT_SECONDS * 2 ** (attempt - 1))
         if received.status == httpx.codes.TOO_MANY_REQUESTS:
-            wait = max(wait, asker.stream.host_group.busy_wait.total_seconds())
+            wait = max(wait, group.busy_wait.total_seconds())
         if wait > LONGEST_WAIT_SECONDS:
-            until = hosts.block(
-                asker.connection,
-                asker.stream.host_group.name,
-                f"HTTP {received.status}, to be asked again after {wait:.0f} s",
-                timedelta(seconds=wait),
-            )
-            raise hosts.Blocked(asker.stream.host_group.name, until)
+            why = f"HTTP {received.status}, to be asked again after {wait:.0f} s"
+            raise hosts.Blocked(group.name, _block(asker, why, timedelta(seconds=wait)))
         if attempt <= RETRIES:
             _nap(asker, wait)
     return fetched
@@ -127,7 +159,7 @@ def _take_in(
     """Tell what came back, write its fetch row and, for a block page, stop the host group."""
     answer_class, error, refusal = AnswerClass.ERROR, received.error, None
     more: tuple[Request, ...] = ()
-    may_pass = _may_pass(received)
+    may_pass, is_used_up = _may_pass(received), False
     amended: Amended | None = None
     if received.status is not None:
         body = asker.raw.body(received.stored.sha256) if received.stored else asker.raw.nothing()
@@ -141,6 +173,10 @@ def _take_in(
         except DefiniteRefusal as no:
             answer_class, refusal, error = AnswerClass.ERROR, str(no), str(no)
             may_pass = no.may_pass
+        except QuotaUsedUp as no:
+            is_used_up, may_pass = True, False
+            error = str(no) or "the upstream says that the key has no requests left today"
+            refusal = error if not asker.fingerprints else None
         except AnswerError as no:
             answer_class, error = AnswerClass.ERROR, str(no)
             may_pass = may_pass or no.may_pass
@@ -155,26 +191,33 @@ def _take_in(
             error = (
                 f"{amended.key} is left out: {amended.reason}" if amended else f"HTTP {received.status} instead of data"
             )
-    fetch_id = fetches.record(
-        asker.connection,
+    is_answered = answer_class in (AnswerClass.DATA, AnswerClass.EMPTY)
+    # Nothing that was received is lost, nor asked for again, because the database was away meanwhile.
+    record = partial(
+        fetches.record,
         stream=asker.stream.name,
         cycle_id=asker.cycle.cycle_id,
         attempt=asker.cycle.attempt,
         request=request,
         page=page,
         head_fetch=head_fetch,
-        is_last=not more and answer_class in (AnswerClass.DATA, AnswerClass.EMPTY),
+        is_last=is_answered and not more,
         sent_at=sent_at,
         received=received,
         answer_class=answer_class,
         tries=attempt,
         error=error,
     )
+    fetch_id = asker.line.kept(record)
     until = None
     if answer_class is AnswerClass.BLOCKED:
         error = f"HTTP {received.status} with a page for people instead of data (fetch {fetch_id})"
-        until = hosts.block(asker.connection, asker.stream.host_group.name, error)
-    return Fetched(request, answer_class, fetch_id, more, error, until, refusal, may_pass, amended)
+        until = _block(asker, error)
+    return Fetched(request, answer_class, fetch_id, more, error, until, refusal, may_pass, is_used_up, amended)
+
+
+def _block(asker: Asker, why: str, penalty: timedelta | None = None) -> datetime:
+    return asker.line.kept(lambda connection: hosts.block(connection, asker.stream.host_group.name, why, penalty))
 
 
 def _may_pass(received: Received) -> bool:

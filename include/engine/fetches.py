@@ -51,9 +51,16 @@ def record(
     tries: int,
     error: str | None = None,
 ) -> int:
-    """Write the fetch row, and the raw object's where it is new, in one transaction; return the fetch's number."""
+    """Write the fetch row, and the raw object's where it is new, in one transaction; return the fetch's number.
+
+    A row that is there already stays the only one: who cannot know whether it was written may write it again.
+    """
     stored = received.stored
     with connection.transaction():
+        asked = {"stream": stream, "cycle": cycle_id, "attempt": attempt, "key": request.key, "sent_at": sent_at}
+        written = connection.execute(query("fetches.written"), asked).fetchone()
+        if written is not None:
+            return int(written["fetch_id"])
         if stored is not None:
             connection.execute(
                 query("fetches.raw_object"),

@@ -2,12 +2,14 @@
 
 Promises: a request is sent only at an instant that the database gave out, and never while the group is blocked; a
 block voids every reservation made before it. Polls queue for a slot, backfills and replays take one only when
-nobody queues. Never: no sleep happens inside a transaction.
+nobody queues. Where an upstream counts requests by key and day, one is taken off a key's ledger with each turn, so
+that no number of workers spends more. Never: no sleep happens inside a transaction, and no key is in a row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from include.contract import HostGroup
@@ -26,16 +28,40 @@ class Blocked(Exception):
         self.until = until
 
 
+class UsedUp(Exception):
+    """No key has requests left for us today; `until` is when the upstream's next day begins."""
+
+    def __init__(self, group: str, until: datetime) -> None:
+        super().__init__(
+            f"No key for {group} has requests left today; more from {until.isoformat(timespec='minutes')}."
+        )
+        self.until = until
+
+
+@dataclass(frozen=True)
+class Turn:
+    """When a request may be sent, by the database clock, and the fingerprint of the key that it was counted for."""
+
+    sent_at: datetime
+    key: str | None
+
+
 class Stopped(Exception):
     """The worker was asked to stop, or may no longer trust its lease; nothing was sent."""
 
 
 def declare(connection: Connection, groups: Iterable[HostGroup]) -> None:
-    """Write the declared intervals and penalties; what runs (reservations, blocks) is kept."""
+    """Write the declared intervals, penalties and quotas; what runs (reservations, blocks, ledgers) is kept."""
     for group in groups:
         connection.execute(
             query("hosts.declare"),
-            {"group": group.name, "interval": group.interval, "penalty": group.penalty},
+            {
+                "group": group.name,
+                "interval": group.interval,
+                "penalty": group.penalty,
+                "quota": group.quota.requests if group.quota else None,
+                "quota_zone": group.quota.timezone if group.quota else None,
+            },
         )
 
 
@@ -46,26 +72,34 @@ def wait_for_turn(
     patient: bool,
     may_go_on: Callable[[], bool],
     nap: Callable[[float], None],
-) -> datetime:
-    """Wait until the group may be asked, and return the instant of sending by the database clock.
+    keys: Sequence[str] = (),
+    leaves: int = 0,
+) -> Turn:
+    """Wait until the group may be asked; return when to send, and with which key.
 
     Args:
         connection: in autocommit, so that nothing is open while this waits.
         patient: True for backfills: never queue ahead of a poll.
         may_go_on: asked between naps; False ends the wait.
         nap: sleeps that many seconds.
+        keys: fingerprints of the keys that may be used, in this order.
+        leaves: how many of each key's requests of a day are left to others.
 
     Raises:
         Blocked: the group is stopped.
+        UsedUp: no key has requests left.
         Stopped: `may_go_on` said no.
     """
     while True:
         if not may_go_on():
             raise Stopped(f"Stopped while waiting for a turn at {group}; nothing was sent.")
-        slot = connection.execute(query("hosts.reserve"), {"group": group, "patient": patient}).fetchone()
+        wanted = {"group": group, "patient": patient, "keys": list(keys), "leaves": leaves}
+        slot = connection.execute(query("hosts.reserve"), wanted).fetchone()
         assert slot is not None
         if slot["blocked_until"] is not None:
             raise Blocked(group, slot["blocked_until"])
+        if slot["used_up_until"] is not None:
+            raise UsedUp(group, slot["used_up_until"])
         _nap_through(slot["wait"], may_go_on, nap, group)
         if slot["epoch"] is None:
             continue
@@ -73,8 +107,15 @@ def wait_for_turn(
         assert turn is not None
         if turn["sent_at"] is None:
             raise Blocked(group, turn["blocked_until"])
-        sent_at: datetime = turn["sent_at"]
-        return sent_at
+        return Turn(turn["sent_at"], slot["key_fingerprint"])
+
+
+def use_up(connection: Connection, group: str, key: str) -> datetime:
+    """Note that the upstream gives a key no more requests today, whatever we counted; return until when."""
+    row = connection.execute(query("hosts.use_up"), {"group": group, "key": key}).fetchone()
+    assert row is not None
+    until: datetime = row["until"]
+    return until
 
 
 def _nap_through(wait: timedelta, may_go_on: Callable[[], bool], nap: Callable[[float], None], group: str) -> None:

@@ -12,11 +12,11 @@ import ssl
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import httpx
 
-from include.contract import Credentials, Request
+from include.contract import Credentials, Key, Request
 from include.engine.masking import mask
 from include.engine.raw import RawStore, Stored
 
@@ -78,13 +78,14 @@ def client(user_agent: str) -> httpx.Client:
     )
 
 
-def address(request: Request, credentials: Credentials) -> str:
+def address(request: Request, credentials: Credentials, key: Key | None = None) -> str:
     """Return where a request really goes: its own address, the connection's base URL, or the sandbox.
 
     The connection's base URL stands in for the request's host only when it names another one; a path behind it
     (a proxy's) is kept.
     """
-    parts = urlsplit(request.url)
+    url = request.url.replace("{key}", quote(key.in_path, safe="")) if key and key.in_path else request.url
+    parts = urlsplit(url)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
     if credentials.sandbox_url:
@@ -92,7 +93,7 @@ def address(request: Request, credentials: Credentials) -> str:
     base = credentials.base_url.rstrip("/")
     if base and credentials.default_host and parts.netloc == urlsplit(credentials.default_host).netloc:
         return base + path
-    return request.url
+    return url
 
 
 def send(
@@ -102,6 +103,7 @@ def send(
     validators: Mapping[str, str],
     raw: RawStore,
     may_go_on: Callable[[], bool] = lambda: True,
+    key: Key | None = None,
 ) -> Received:
     """Send one request and store its answer.
 
@@ -111,12 +113,13 @@ def send(
     Raises:
         OSError: the raw store cannot be written; the answer is lost and the caller must not go on.
     """
-    headers = {**dict(request.headers), **credentials.headers, **validators}
+    headers = {**dict(request.headers), **credentials.headers, **(key.headers if key else {}), **validators}
+    params = [*request.params, *credentials.params.items(), *(key.params.items() if key else ())]
     try:
         with http.stream(
             request.method,
-            address(request, credentials),
-            params=[*request.params, *credentials.params.items()] or None,
+            address(request, credentials, key),
+            params=params or None,
             headers=headers,
             content=request.body,
         ) as response:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-import psycopg
-
 from include.contract import CycleStatus, Outcome, Stream
 from include.engine import incidents, windows
 from include.engine.apply import Settlement, apply
@@ -21,14 +19,6 @@ from include.engine.merge import Counts
 from include.engine.verdict import Verdict, where
 
 log = logging.getLogger(__name__)
-
-
-def is_out_of_reach(error: Exception) -> bool:
-    """Say whether an error means that the database cannot be spoken to, so that only the lease can end the cycle."""
-    if not isinstance(error, psycopg.OperationalError):
-        return False
-    state = error.sqlstate
-    return state is None or state.startswith("08") or state in ("57P01", "57P02", "57P03")
 
 
 def surrender(lease: Lease, stream: Stream, error: Exception) -> Verdict:

@@ -13,6 +13,11 @@ values (%(stream)s, %(cycle)s, %(attempt)s, %(key)s, %(unit)s, %(page)s, %(head)
         %(masked)s, %(tries)s, %(error)s, %(about)s)
 returning fetch_id;
 
+-- name: written
+-- The row of one request sent, where it is there.
+select fetch_id from collect.fetches
+ where stream = %(stream)s and request_key = %(key)s and cycle_id = %(cycle)s and attempt = %(attempt)s and sent_at = %(sent_at)s;
+
 -- name: validators
 -- The validators of the last answer with content to a request of one page; not of one that could not be read, which is
 -- asked for whole, and not of the first of several pages, as only the whole unit says whether anything is new.

@@ -252,7 +252,9 @@ def test_a_block_page_stops_the_group_voids_reservations_and_alerts(desk: Desk, 
 
 def test_a_reservation_made_before_a_block_is_void(desk: Desk) -> None:
     with connect(desk.url, autocommit=True) as connection:
-        slot = connection.execute(query("hosts.reserve"), {"group": "finra", "patient": False}).fetchone()
+        slot = connection.execute(
+            query("hosts.reserve"), {"group": "finra", "patient": False, "keys": [], "leaves": 0}
+        ).fetchone()
         assert slot is not None
         hosts.block(connection, "finra", "a test")
         turn = connection.execute(query("hosts.confirm"), {"group": "finra", "epoch": slot["epoch"]}).fetchone()
@@ -306,9 +308,15 @@ def test_requests_keep_their_distance_over_all_workers(desk: Desk) -> None:
 def test_a_backfill_lets_polls_go_first(desk: Desk) -> None:
     with connect(desk.url, autocommit=True) as connection:
         desk.sql("update collect.host_groups set interval = '10 seconds'")
-        first = connection.execute(query("hosts.reserve"), {"group": "finra", "patient": False}).fetchone()
-        patient = connection.execute(query("hosts.reserve"), {"group": "finra", "patient": True}).fetchone()
-        poll = connection.execute(query("hosts.reserve"), {"group": "finra", "patient": False}).fetchone()
+        first = connection.execute(
+            query("hosts.reserve"), {"group": "finra", "patient": False, "keys": [], "leaves": 0}
+        ).fetchone()
+        patient = connection.execute(
+            query("hosts.reserve"), {"group": "finra", "patient": True, "keys": [], "leaves": 0}
+        ).fetchone()
+        poll = connection.execute(
+            query("hosts.reserve"), {"group": "finra", "patient": False, "keys": [], "leaves": 0}
+        ).fetchone()
     assert first is not None
     assert patient is not None
     assert poll is not None
@@ -324,7 +332,7 @@ def test_a_group_that_nobody_declared_is_named(desk: Desk) -> None:
         connect(desk.url, autocommit=True) as connection,
         pytest.raises(Exception, match="host group nobodys is not declared"),
     ):
-        connection.execute(query("hosts.reserve"), {"group": "nobodys", "patient": False})
+        connection.execute(query("hosts.reserve"), {"group": "nobodys", "patient": False, "keys": [], "leaves": 0})
 
 
 def test_two_streams_of_one_host_share_its_pace_and_its_blocks(desk: Desk) -> None:

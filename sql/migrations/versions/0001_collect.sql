@@ -457,6 +457,8 @@ create table collect.host_groups (
     blocked_until    timestamptz(6),
     blocked_reason   text,
     penalty          interval not null,
+    quota            bigint check (quota >= 0),
+    quota_zone       text check ((quota is null) = (quota_zone is null)),
     epoch            bigint not null default 0,
     updated_at       timestamptz(6) not null
 );
@@ -467,6 +469,8 @@ comment on column collect.host_groups.next_allowed_at is 'When the next request 
 comment on column collect.host_groups.blocked_until is 'No request before this instant, after a block page or a refusal';
 comment on column collect.host_groups.blocked_reason is 'What was seen';
 comment on column collect.host_groups.penalty is 'How long a block page stops the group';
+comment on column collect.host_groups.quota is 'Requests that each key has a day; null where nobody counts';
+comment on column collect.host_groups.quota_zone is 'Where the upstream''s day begins at midnight';
 comment on column collect.host_groups.epoch is 'Grows with every block; a reservation of an older epoch is void';
 comment on column collect.host_groups.updated_at is 'Last change';
 
@@ -481,9 +485,9 @@ create table collect.key_usage (
 );
 comment on table collect.key_usage is 'Daily quota used, by key';
 comment on column collect.key_usage.host_group is 'Host group';
-comment on column collect.key_usage.key_fingerprint is 'First 12 hex digits of the key''s SHA-256; never the key';
+comment on column collect.key_usage.key_fingerprint is 'First 12 hex digits of the key''s SHA-256, never the key; none where requests are counted without one';
 comment on column collect.key_usage.usage_date is 'The day that the upstream counts by';
-comment on column collect.key_usage.used is 'Requests sent';
+comment on column collect.key_usage.used is 'Requests that were given out, whether or not they were sent in the end';
 comment on column collect.key_usage.parked_until is 'Not to be used before this instant';
 comment on column collect.key_usage.updated_at is 'Last change';
 

@@ -238,9 +238,11 @@ comment on function collect.recover(text, integer) is
 
 -- host groups --------------------------------------------------------------------------------------------
 
-create function collect.reserve(p_group text, p_patient boolean, out wait interval, out epoch bigint, out blocked_until timestamptz)
+create function collect.reserve(p_group text, p_patient boolean, p_keys text[], p_leaves bigint,
+                                out wait interval, out epoch bigint, out blocked_until timestamptz,
+                                out key_fingerprint text, out used_up_until timestamptz)
 language plpgsql volatile set search_path = collect, pg_temp as $$
-declare v collect.host_groups; t timestamptz;
+declare v collect.host_groups; t timestamptz; v_day date;
 begin
     select * into v from collect.host_groups where host_group = p_group for update;
     if not found then raise exception 'host group % is not declared', p_group; end if;
@@ -249,6 +251,20 @@ begin
     if v.blocked_until > t then
         blocked_until := v.blocked_until;
         return;
+    end if;
+    if v.quota is not null or cardinality(p_keys) > 0 then
+        -- Under the group's row, so that workers side by side cannot spend the last request twice.
+        v_day := (t at time zone coalesce(v.quota_zone, 'UTC'))::date;
+        select k.fingerprint into key_fingerprint
+          from unnest(case when cardinality(p_keys) > 0 then p_keys else array['none'] end) with ordinality as k (fingerprint, n)
+          left join collect.key_usage u
+            on u.host_group = p_group and u.key_fingerprint = k.fingerprint and u.usage_date = v_day
+         where (v.quota is null or coalesce(u.used, 0) < v.quota - p_leaves) and (u.parked_until is null or u.parked_until <= t)
+         order by k.n limit 1;
+        if not found then
+            used_up_until := (v_day + 1)::timestamp at time zone coalesce(v.quota_zone, 'UTC');
+            return;
+        end if;
     end if;
     -- Polls queue for a slot; backfills and replays take one only when nobody queues, so they never delay a poll
     -- by more than one interval.
@@ -260,9 +276,31 @@ begin
     wait := greatest(v.next_allowed_at - t, interval '0');
     update collect.host_groups set next_allowed_at = greatest(t, v.next_allowed_at) + v.interval, updated_at = t
      where host_group = p_group;
+    if key_fingerprint is not null then
+        insert into collect.key_usage as u (host_group, key_fingerprint, usage_date, used, updated_at)
+        values (p_group, reserve.key_fingerprint, v_day, 1, t)
+        on conflict on constraint key_usage_pkey do update set used = u.used + 1, updated_at = t;
+    end if;
 end $$;
-comment on function collect.reserve(text, boolean) is
-    'Reserve the next request of a host group: how long to wait, or until when it is blocked; epoch null: ask again after the wait';
+comment on function collect.reserve(text, boolean, text[], bigint) is
+    'Reserve the next request of a host group, and one of a key that has some left today: how long to wait, or until when it is blocked or all keys are used up; epoch null: ask again after the wait';
+
+create function collect.use_up(p_group text, p_key text) returns timestamptz
+language plpgsql volatile set search_path = collect, pg_temp as $$
+declare v collect.host_groups; t timestamptz; v_day date; v_until timestamptz;
+begin
+    select * into v from collect.host_groups where host_group = p_group for update;
+    t := collect.clock();
+    v_day := (t at time zone coalesce(v.quota_zone, 'UTC'))::date;
+    v_until := (v_day + 1)::timestamp at time zone coalesce(v.quota_zone, 'UTC');
+    insert into collect.key_usage as u (host_group, key_fingerprint, usage_date, used, parked_until, updated_at)
+    values (p_group, p_key, v_day, coalesce(v.quota, 0), v_until, t)
+    on conflict on constraint key_usage_pkey do update
+       set used = greatest(u.used, excluded.used), parked_until = excluded.parked_until, updated_at = t;
+    return v_until;
+end $$;
+comment on function collect.use_up(text, text) is
+    'The upstream says that a key has no requests left today: its ledger is full, whatever we counted; until when';
 
 create function collect.confirm(p_group text, p_epoch bigint, out sent_at timestamptz, out blocked_until timestamptz)
 language sql volatile as $$
