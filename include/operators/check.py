@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 
 from include import settings
-from include.contract import Mode, Stream
+from include.contract import Mode
 from include.operators import declared, notes, request
 from include.operators.endings import WORDS_LENGTH, Interrupted, refuse
 from include.operators.request import Form
@@ -71,15 +71,9 @@ class CheckRequestOperator(BaseOperator):
         return lanes
 
     def _dry_run(self, url: str, form: Form, job: JobRequest | None, context: Mapping[str, Any]) -> list[int]:
-        from include.engine import jobs
-        from include.operators import estimate
+        from include.engine import estimate, jobs
 
-        if job is not None:
-            words = " ".join(jobs.dry_run(url, job))
-        else:
-            words = (
-                f"DRY RUN – {'; '.join(estimate.polls(url, form.streams))}. Nothing was written and nothing asked for."
-            )
+        words = " ".join(jobs.dry_run(url, job) if job is not None else estimate.polls(url, form.streams))
         self._tell(context, form, job, words)
         return []
 
@@ -106,8 +100,9 @@ def _job(url: str, form: Form, context: Mapping[str, Any]) -> JobRequest | None:
     """Return the job run that the request comes to; None for a plain poll.
 
     Raises:
-        RequestRefused: what is asked for cannot be found out.
+        JobRefused: what is asked for cannot be found out.
     """
+    from include.engine import once_more
     from include.engine.jobs import JobRequest
 
     if form.is_plain_poll:
@@ -115,8 +110,8 @@ def _job(url: str, form: Form, context: Mapping[str, Any]) -> JobRequest | None:
     dag_run = context["dag_run"]
     mode, start, end, run_id, force = form.mode, form.start, form.end, form.run_id, form.force
     if form.window is not None or (mode is Mode.POLL and force):
-        days = [_responsible(url, stream, form) for stream in form.streams]
-        mode, start, end, force = Mode.BACKFILL, min(days), max(days), True
+        start, end = once_more.sessions(url, form.streams, form.window)
+        mode, force = Mode.BACKFILL, True
     elif mode is Mode.POLL:
         # Asked anew each time, so it is named after the run that asks and not after its content.
         run_id = f"poll.{dag_run.dag_id}.{dag_run.run_id}"
@@ -133,26 +128,6 @@ def _job(url: str, form: Form, context: Mapping[str, Any]) -> JobRequest | None:
         who=str(dag_run.triggering_user_name or dag_run.run_type),
         asking=f"{dag_run.dag_id} {dag_run.run_id}",
     )
-
-
-def _responsible(url: str, stream: Stream, form: Form) -> Any:
-    """The session that a window was responsible for: of the form's instant, or of the newest window."""
-    from include.calendars import window_for
-    from include.engine import windows
-    from include.engine.db import connect
-
-    if form.window is None:
-        newest = windows.standing(url, stream).newest
-        if newest is None:
-            raise request.RequestRefused(
-                f"No window of {stream.name} has run yet, so there is nothing to do once more. Leave force out."
-            )
-        return newest["session_date"]
-    connection = connect(url, application="daybook check", autocommit=True)
-    try:
-        return window_for(stream, form.window, windows.days_of(connection, stream)).session_date
-    finally:
-        connection.close()
 
 
 def _start(url: str, form: Form, job: JobRequest | None) -> tuple[str, list[int], bool]:

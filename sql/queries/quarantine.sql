@@ -36,6 +36,10 @@ select quarantine_id, stream, unit, scope, position, rule, reason, content, stat
 select q.*, (select count(*) from collect.job_runs r where r.run_id like 'quarantine-' || q.quarantine_id || '-%%') as attempts
   from collect.quarantine q where q.quarantine_id = %(id)s;
 
+-- name: lock
+-- The first thing that an operator's word does: a second one waits, and reads the entry afterwards.
+select quarantine_id from collect.quarantine where quarantine_id = %(id)s for no key update;
+
 -- name: resolve
 -- An operator's word on an entry.
 update collect.quarantine set state = %(state)s, resolved_by = %(who)s, resolved_why = %(why)s, resolved_at = collect.clock()

@@ -14,3 +14,9 @@ select s.stream, c.cycle_status, c.window_start, c.session_date, c.failure_reaso
 -- name: runs
 -- The newest job runs.
 select run_id, mode, outcome, requested_by, created_at from collect.job_runs order by created_at desc limit %(limit)s;
+
+-- name: pending
+-- Keys that are still to be fetched of some streams, the next to be tried first; those that were given up last.
+select stream, key, why, session_date, attempts, next_try_at, given_up_at, last_error from collect.pending
+ where stream = any(%(streams)s) and (%(rechecks)s or why <> 'recheck')
+ order by given_up_at is not null, next_try_at, stream, key limit %(limit)s;

@@ -74,8 +74,18 @@ ROOMS: dict[str, Room] = {
             airflow=True,
         ),
         Room(
+            "collecting",
+            ("registry", "engine", "contract", *LEAVES),
+            "what a person at a command line asks the engine for, without Airflow",
+        ),
+        Room(
+            "looking",
+            ("collecting", "registry", "engine", "contract", *LEAVES),
+            "what a person at a command line sees and decides",
+        ),
+        Room(
             "cli",
-            ("registry", "engine", "outputs", "analysis", "contract", "ops.watch", *LEAVES),
+            ("collecting", "looking", "registry", "engine", "outputs", "analysis", "contract", "ops.watch", *LEAVES),
             "the same engine, and the watcher, without Airflow",
         ),
         Room(

@@ -1,0 +1,146 @@
+"""The verbs that look at what is there, and change what an operator decides: controls and calendars.
+
+Promises: everything shown comes from rows; a decision is kept with who and why. Never: nothing is collected here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any, Literal
+
+from include import calendars, registry
+from include.collecting import CommandRefused, chosen, warehouse
+from include.engine import controls, jobs, quarantine, snapshot, windows
+from include.engine.db import Row, query, transaction
+from include.engine.verdict import kst
+
+
+def _rows(name: str, **values: Any) -> list[Row]:
+    with transaction(warehouse(), application="daybook cli") as connection:
+        return connection.execute(query(name), values or None).fetchall()
+
+
+def status(options: argparse.Namespace) -> int:
+    """Show the newest window of every stream."""
+    for row in _rows("status.streams"):
+        print(
+            f"{row['stream']:<24} {row['cycle_status'] or 'no window yet':<16} window {kst(row['window_start'])}"
+            f"  session {row['session_date'] or '–'}  checkpoint {row['checkpoint'] or '–'}"
+            f"  pending {row['pending']}  quarantine {row['quarantined']}"
+        )
+        if row["failure_reason"]:
+            print(f"    {row['failure_reason']}: {row['failure_cause_summary']}")
+    return 0
+
+
+def runs(options: argparse.Namespace) -> int:
+    """Show the newest job runs, or all there is to know of one."""
+    url = warehouse()
+    if options.run_id:
+        return _run(url, options.run_id)
+    for row in _rows("status.runs", limit=options.limit):
+        progress = jobs.progress(url, row["run_id"])
+        print(f"{row['outcome'] or 'unfinished'!s:<18} {row['run_id']}  {progress.words}  by {row['requested_by']}")
+    return 0
+
+
+def _run(url: str, run_id: str) -> int:
+    found = _rows("jobs.find", run_id=run_id)
+    if not found:
+        raise CommandRefused(f"There is no run {run_id}; `runs` shows the newest.")
+    (row,) = found
+    days = f"{row['range_start'] or 'newest'} to {row['range_end'] or 'newest'}"
+    keys = ", ".join(row["keys"]) or "all keys"
+    print(f"{str(row['outcome'] or 'unfinished').upper()} – {row['mode']} {run_id}, asked for by {row['requested_by']}")
+    print(f"    {days}, {keys}, at {kst(row['created_at'])}")
+    if row["reason"]:
+        print(f"    why: {row['reason']}")
+    if row["reopened_count"]:
+        print(f"    opened again {row['reopened_count']} times, last by {row['reopened_by']}")
+    for stream in row["streams"]:
+        state = jobs.progress(url, run_id, stream)
+        rows = f"{state.rows_new:,} new, {state.rows_changed:,} changed, {state.rows_withdrawn:,} withdrawn"
+        print(f"    {stream}: {state.words}; {state.rows_read:,} rows read, {rows}")
+        if state.last_good:
+            print(f"        last done {state.last_good.rpartition('/')[2]}")
+        if state.first_failure:
+            print(f"        first failure {state.first_failure}")
+    return 0
+
+
+def pending(options: argparse.Namespace) -> int:
+    """Show keys that are still to be fetched, or fetched again."""
+    names = [stream.name for stream in chosen(options)]
+    rows = _rows("status.pending", streams=names, rechecks=options.rechecks, limit=options.limit)
+    for row in rows:
+        state = f"given up {kst(row['given_up_at'])}" if row["given_up_at"] else f"next {kst(row['next_try_at'])}"
+        error = f"  {row['last_error']}" if row["last_error"] else ""
+        print(f"{row['stream']}  {row['key']:<24} {row['why']:<14} tries {row['attempts']:>3}  {state}{error}")
+    if not rows:
+        print("NOTHING – no key is pending")
+    return 0
+
+
+def quarantined(options: argparse.Namespace) -> int:
+    """Show entries of quarantine, newest first."""
+    rows = quarantine.entries(warehouse(), options.stream, options.state)
+    for row in rows:
+        place = f"{row['stream']}  {row['unit']}  {row['position'] or 'unit'}"
+        print(f"{row['quarantine_id']:>6}  {place}: {row['reason']}")
+        if row["resolved_by"]:
+            print(f"        {row['state']} by {row['resolved_by']} at {kst(row['resolved_at'])}: {row['resolved_why']}")
+    if not rows:
+        print(f"NOTHING – no entry is {options.state}")
+    elif options.state == "open":
+        print("Let one out with: quarantine retry|accept|drop NUMBER --why TEXT")
+    return 0
+
+
+def calendar(options: argparse.Namespace) -> int:
+    """Show calendar exceptions, or decide one."""
+    if options.action == "list":
+        for row in _rows("calendar.list"):
+            print(f"{row['calendar']}  {row['day']}  {row['state']:<9} {row['reason']}  {row['decided_by'] or ''}")
+        return 0
+    calendars.calendar(options.calendar)
+    if options.day is None or not options.why:
+        raise CommandRefused("Name the day, and say --why: both are kept, and shown to whoever looks next.")
+    states: dict[str, Literal["open", "closed", "rejected"]] = {"close": "closed", "open": "open", "reject": "rejected"}
+    state = states[options.action]
+    windows.decide(warehouse(), options.calendar, options.day, state, who=options.who, why=options.why)
+    print(f"DONE – {options.calendar} {options.day} is {state}")
+    return 0
+
+
+def held(options: argparse.Namespace) -> int:
+    """Show what is frozen, drained or switched off, or change it."""
+    url = warehouse()
+    windows.declare(url, registry.streams())
+    if options.action == "list":
+        rows = controls.listed(url)
+        print("\n".join(controls.describe(row) for row in rows) or "NOTHING – nothing is frozen or set")
+        return 0
+    scopes: tuple[controls.Scope, ...] = ("source", "stream", "job")
+    named = [(scope, str(getattr(options, scope))) for scope in scopes if getattr(options, scope)]
+    if len(named) + options.all + options.dispatch != 1:
+        print("REFUSED – say one thing: --all, --source, --stream, --job or --dispatch", file=sys.stderr)
+        return 2
+    others: tuple[controls.Scope, str] = ("dispatch" if options.dispatch else "all", "")
+    scope, name = named[0] if named else others
+    print(controls.apply(url, controls.Change(options.action, scope, name, options.who, options.why)).words)
+    return 0
+
+
+def verdict(options: argparse.Namespace) -> int:
+    """Show the 09:00 snapshot of a date in Seoul."""
+    url = warehouse()
+    found = snapshot.read(url, options.day or snapshot.next_cutoff(url)[0].date())
+    print(found.words)
+    for item in found.items or ():
+        print(
+            f"{item.stream:<24} {item.cycle_status:<16} window {kst(item.window_start)}  session "
+            f"{item.session_date or '–'}  rows {item.fetched_count:,}"
+            f"{'  ABNORMAL' if item.abnormal else ''}{'  FROZEN' if item.frozen else ''}"
+        )
+    return 0
