@@ -160,6 +160,9 @@ def _slice(
     ending = ending or _ask_all(worker, asker, part, pause)
     if not lease.is_trusted():
         raise LeaseLost("It could not be renewed in time, so nothing more was sent.")
+    if ending.how == "stopped":
+        # Who stops a worker gives it seconds. What is stored is applied by the next one before it asks for anything.
+        part.to_apply.clear()
     worker.signal("before last apply")
     with pause:
         try:

@@ -466,13 +466,13 @@ def test_the_last_words_of_a_window_tell_of_all_its_slices(plain: Desk) -> None:
 # --- stopped in good order
 
 
-def test_a_stopped_slice_keeps_what_it_has_and_the_next_attempt_goes_on(plain: Desk) -> None:
+def test_a_stopped_slice_gives_back_at_once_and_the_next_attempt_applies_what_it_stored(plain: Desk) -> None:
     plain.cdn.publish(TUESDAY)
     points: list[str] = []
     verdict = plain.poll(signal=points.append, stop=lambda: points.count("stored") >= 2)
     assert (verdict.status, verdict.is_stopped, first_word(verdict.words)) == (PENDING, True, "STOPPED")
     assert len(plain.cdn.requests) == 2
-    assert len(plain.rows()) == 6
+    assert plain.rows() == []
     row = plain.cycle()
     assert (row["cycle_status"], row["lease_token"], row["next_eligible_at"]) == (PENDING, None, None)
     assert plain.poll().status is SUCCESS
