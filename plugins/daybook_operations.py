@@ -15,6 +15,6 @@ class DaybookOperations(AirflowPlugin):
     @property
     def fastapi_apps(self) -> list[dict[str, Any]]:  # type: ignore[override]
         """The app, made only where it is asked for: the other processes never load it."""
-        from include.ops.api import PREFIX, create_app
+        from include.ops.api.app import PREFIX, mounted
 
-        return [{"app": create_app(), "url_prefix": PREFIX, "name": "Daybook Operations API"}]
+        return [{"app": mounted(), "url_prefix": PREFIX, "name": "Daybook Operations API"}]

@@ -137,11 +137,16 @@ def next_cutoff(url: str) -> tuple[datetime, timedelta]:
 def read(url: str, day: date) -> Snapshot:
     """Return the snapshot of a date in Seoul, as far as there is one."""
     with transaction(url, application="daybook snapshot", statement_timeout=15) as connection:
-        # One statement after the other on purpose: a header that becomes final in between has its items by then.
-        header = connection.execute(query("snapshot.header"), {"date": day}).fetchone()
-        if header is None:
-            return Snapshot(day, cutoff(day), UNAVAILABLE)
-        items = connection.execute(query("snapshot.items"), {"date": day}).fetchall()
+        return read_on(connection, day)
+
+
+def read_on(connection: Connection, day: date) -> Snapshot:
+    """Return the snapshot of a date in Seoul on a connection that is there already."""
+    # One statement after the other on purpose: a header that becomes final in between has its items by then.
+    header = connection.execute(query("snapshot.header"), {"date": day}).fetchone()
+    if header is None:
+        return Snapshot(day, cutoff(day), UNAVAILABLE)
+    items = connection.execute(query("snapshot.items"), {"date": day}).fetchall()
     return _snapshot(header, items)
 
 

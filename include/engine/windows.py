@@ -100,6 +100,14 @@ def days_of(connection: Connection, stream: Stream) -> Calendar:
     return calendar(stream.calendar, {row["day"]: row["state"] == "open" for row in rows})
 
 
+def propose(url: str, calendar_name: str, day: date, who: str, why: str) -> None:
+    """Put a day forward for an operator's word; one that is there already stays as it is."""
+    with transaction(url, application="daybook calendar") as connection:
+        connection.execute(
+            query("calendar.propose"), {"calendar": calendar_name, "day": day, "reason": f"{why} (proposed by {who})"}
+        )
+
+
 def decide(
     url: str, calendar_name: str, day: date, state: Literal["open", "closed", "rejected"], who: str, why: str
 ) -> None:

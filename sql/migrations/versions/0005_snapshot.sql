@@ -858,7 +858,7 @@ select c.cycle_id, c.stream, split_part(c.stream, '.', 1) as source, c.cycle_sta
        c.window_start, c.due_at, c.session_date, c.started_at, c.finished_at, c.attempt, c.list_page_count, c.fetched_count, c.new_count,
        c.changed_count, c.withdrawn_count, c.seen_count, c.missed_count, c.closed_count, c.quarantined_count, c.detail_request_count,
        c.detail_failure_count, c.detail_skipped_count, c.abnormal, c.success_reason, c.failure_kind, c.failure_reason,
-       c.failure_cause_summary
+       c.failure_cause_summary, c.cycle_status, c.cycle_status = 'BUDGET_EXHAUSTED' as is_budget_exhausted, c.budget_exhausted_reason
   from collect.cycles c
  where c.mode = 'poll' and c.run_id is null and c.cycle_status in ('SUCCESS', 'FAILED');
 comment on view collect.run_history is
