@@ -21,7 +21,7 @@ from include.operators.check import CheckRequestOperator
 from include.operators.collect import CHECK, LaneOperator, PollOperator, alias
 from include.operators.endings import FOR_GOOD
 from include.operators.hours import times_words
-from include.operators.page import doc
+from include.operators.page import doc, keys_words
 from include.operators.summary import SummaryOperator, task_of
 from include.operators.tick import EXECUTION_TIMEOUT
 from include.ops import deadlines
@@ -80,7 +80,7 @@ def source_dag(
         max_active_runs=MOST_RUNS,
         params=_params(chosen),
         default_args=DEFAULTS,
-        doc_md=doc(source, chosen, LANES_POOL),
+        doc_md=doc(source, chosen, LANES_POOL, takes_form=_is_daily(schedule.cron)),
         tags=[f"source:{source.name}", "kind:collect"],
         allowed_run_types=None if _is_daily(schedule.cron) else _WITHOUT_BACKFILL,
         # Where there are many windows a day, the lookout tells the one that is past due, and no run is timed.
@@ -192,7 +192,8 @@ def _params(streams: Sequence[Stream]) -> dict[str, Param]:
                 "replay": "Replay: read again what is stored",
             },
             title="Mode",
-            description="Poll asks for what is due now; backfill for a range of the past; replay asks nobody.",
+            description="Poll asks for what is due now; backfill asks for a range of sessions; replay reads again what "
+            "is stored, without asking anybody.",
         ),
         "streams": Param(
             [],
@@ -207,41 +208,43 @@ def _params(streams: Sequence[Stream]) -> dict[str, Param]:
             type=["null", "string"],
             format="date",
             title="First session",
-            description="First session date, inclusive; for backfill and replay.",
+            description="First session date (the market's own day), inclusive; for backfill and replay.",
         ),
         "end_date": Param(
             None,
             type=["null", "string"],
             format="date",
             title="Last session",
-            description="Last session date, inclusive; for backfill and replay.",
+            description="Last session date (the market's own day), inclusive; for backfill and replay.",
         ),
         "keys": Param(
             [],
             type=["null", "array"],
             items={"type": "string", "minLength": 1, "maxLength": 100},
             title="Keys",
-            description=f"Only these keys, one a line; all where empty. They are {streams[0].keys_are}.",
+            description=f"Only these keys, one a line; all where empty. They are {keys_words(streams)}.",
         ),
         "run_id": Param(
             "",
             type=["null", "string"],
             pattern="^[A-Za-z0-9_.~:+-]{0,200}$",
             title="Run name",
-            description="Names a backfill or replay, to go on with it; made from the request where empty.",
+            description="Names a backfill or replay. The same name goes on with it: what failed is done again, what is "
+            "done stays. Empty: made from the request, so the same request goes on with its own run.",
         ),
         "dry_run": Param(
             False,
             type="boolean",
             title="Dry run",
-            description="Show plan, chunks, requests and time, and write nothing.",
+            description="Show chunks, requests and time in the run's note; write nothing and ask for nothing.",
         ),
         "force": Param(
             False,
             type="boolean",
             title="Once more",
-            description="Do it although it is done. Poll: a backfill of what the last window was responsible for. "
-            "It never overrides a lease, a freeze or a budget.",
+            description="Do it although it is done. Poll: collect again what the last window was responsible for; "
+            "backfill: ask again for what succeeded; replay: apply although nothing differs. It never overrides a "
+            "lease, a freeze, a budget or the wait for publication.",
         ),
         "replay_into": Param(
             "overwrite",

@@ -17,7 +17,7 @@ from include.engine import delta, fetches, health, incidents, pending, plan, win
 from include.engine.apply import Finish, Settlement
 from include.engine.db import Connection, query
 from include.engine.merge import Counts
-from include.engine.verdict import Verdict, counts_of, describe_counts, kst, where
+from include.engine.verdict import Verdict, counts_of, describe_counts, kst, repetition, where
 
 if TYPE_CHECKING:
     from include.engine.cycle import Slice
@@ -292,9 +292,11 @@ def _refused_units(connection: Connection, part: Slice) -> dict[str, str]:
 
 def _succeeded(connection: Connection, part: Slice, place: str) -> Decision:
     if not part.plan.requests:
+        day = part.cycle.session_date
         return Decision(
             CycleStatus.SUCCESS,
-            f"NOTHING DUE – {place}: the calendar expects nothing new and nothing is pending.",
+            f"NOTHING DUE – {place}: the calendar expects nothing new and nothing is pending."
+            + (f" To ask all the same, trigger with {repetition(part.stream.name, day)}" if day else ""),
             {"success_reason": "nothing_due"},
             outcome=Outcome.SUCCESS,
         )

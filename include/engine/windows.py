@@ -260,7 +260,7 @@ def verdict_of(row: Row) -> Verdict:
     counts = counts_of(row)
     outcome = Outcome(row["outcome"])
     word = "PARTIAL" if outcome is Outcome.PARTIAL else _WORDS[status]
-    by = f", by {worker_of(row['last_owner'])}" if row.get("last_owner") else ""
+    by = f", by {worker_of(row['worked_by'])}" if row["worked_by"] else ""
     words = f"{word} – {where(row)} was over at {kst(row['finished_at'])}{by} ({describe_counts(counts)})"
     if row["failure_reason"]:
         words += f": {row['failure_reason']} ({(row['failure_cause_summary'] or '')[:300].rstrip('.')})"

@@ -25,14 +25,29 @@ def wait_words(schedule: Schedule) -> str:
     return text
 
 
+def keys_words(streams: Sequence[Stream]) -> str:
+    """Say what keys are, for each stream where they differ."""
+    kinds = {stream.keys_are for stream in streams}
+    if len(kinds) == 1:
+        return kinds.pop()
+    return "; ".join(f"for {stream.name} {stream.keys_are}" for stream in streams)
+
+
 def _span(span: timedelta) -> str:
     minutes = int(span.total_seconds() // 60)
     hours, rest = divmod(minutes, 60)
     return " ".join(part for part in (f"{hours} h" if hours else "", f"{rest} min" if rest else "") if part)
 
 
-def doc(source: Source, streams: Sequence[Stream], lanes_pool: str) -> str:
-    """Return the text that Airflow shows on the DAG's page."""
+def doc(source: Source, streams: Sequence[Stream], lanes_pool: str, *, takes_form: bool = True) -> str:
+    """Return the text that Airflow shows on the DAG's page; `takes_form`: its own Backfill form may be used."""
+    form = (
+        "Airflow's own Backfill form works too: each of its runs collects again what the window of its instant was "
+        'responsible for. Its "to" is an instant, not a day: choose midnight after the last window. A range of '
+        "sessions is better asked for with `mode=backfill`."
+        if takes_form
+        else "Airflow's own Backfill form is refused: it would make a run for each of many windows a day."
+    )
     lines = [
         f"# {source.title}",
         "",
@@ -41,21 +56,35 @@ def doc(source: Source, streams: Sequence[Stream], lanes_pool: str) -> str:
             for stream in streams
         ),
         "",
-        f"**When.** {schedule_words(streams[0].schedule)}. {wait_words(streams[0].schedule)}",
+        f"**When.** {schedule_words(streams[0].schedule)}. {wait_words(streams[0].schedule)} Another time is set in "
+        "`config/schedules.yaml`.",
         "",
         "**What it does.** `check_request` reads the request and refuses what cannot be, in words. Then one task a "
         "stream asks for what is due, stores every answer unchanged, and applies it; `summary` says what came of it. "
         "The note on the run begins with the word that matters.",
         "",
-        "**When it is red,** read the note.",
+        "**When it is red,** read the note on the run.",
         "",
         "| the note says | what to do |",
         "|---|---|",
         "| REFUSED | The request or a connection is wrong; the note says what. Trigger again with it put right. |",
         "| FAILED … answers failed, lease expired | Nothing: a make-up window or the next window asks again. |",
         "| FAILED … refused by the upstream | Mend the cause (key, plan, block), then backfill the session. |",
+        "| FAILED … could not be read, cannot be stored | Mend the parser or the storage; what was stored is kept. |",
         "| FAILED … not published by its last try | Nothing: its keys stay pending and are asked daily. |",
         "| NOT FINISHED, PARTIAL – run … | Trigger the same request: it goes on and leaves what is good. |",
+        "| INTERRUPTED | The warehouse did not answer; the task is tried again by itself. |",
+        "| NOT DONE | The first task refused the run; its own note says why. |",
+        "",
+        "When it is not red, there is nothing to do:",
+        "",
+        "| the note says | what it means |",
+        "|---|---|",
+        "| DONE, NOTHING DUE, NOTHING TO DO | All is read and applied, or there was nothing to ask for. |",
+        "| PARTIAL – window … | All but some keys or files; the note names them, and later windows ask again. |",
+        "| BUDGET | The day's budget is used; what is left is asked for by the next window. |",
+        "| WAITING, GOING ON, AGAIN | The task comes back by itself at the time that the note says. |",
+        "| ANOTHER RUN, FROZEN, SKIPPED | This run did nothing; the note says who does, or what ends it. |",
         "",
         "Clearing a task is always safe: what is over stays over, and what waits goes on. It never asks twice for one "
         "window; to collect a session once more, backfill it.",
@@ -64,13 +93,16 @@ def doc(source: Source, streams: Sequence[Stream], lanes_pool: str) -> str:
         "same request again joins the run that is there; `force` asks again for what succeeded. "
         "`mode=replay` with a `reason` reads again what is stored, without asking anybody.",
         "",
-        "Airflow's own Backfill form works too: each of its runs collects again what the window of its instant was "
-        'responsible for. Its "to" is an instant, not a day: choose midnight after the last window. A range of '
-        "sessions is better asked for with `mode=backfill`.",
+        form,
         "",
-        f"`dry_run` shows the plan and writes nothing. `keys` are {streams[0].keys_are}. Backfills and replays work in "
+        f"`dry_run` shows the plan and writes nothing. `keys` are {keys_words(streams)}. Backfills and replays work in "
         f"the pool `{lanes_pool}`, so that polls always find a place.",
         "",
+        *(
+            f"{stream.name} has no past to backfill: {stream.snapshot_only}\n"
+            for stream in streams
+            if stream.snapshot_only
+        ),
         f"Terms: {source.terms}",
     ]
     return "\n".join(lines)

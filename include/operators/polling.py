@@ -16,7 +16,7 @@ from include.contract import TERMINAL, CycleStatus, Mode, Stream
 from include.engine import cycle, windows
 from include.engine.cycle import Worker
 from include.engine.db import Row
-from include.engine.verdict import Verdict, kst, where
+from include.engine.verdict import Verdict, kst, repetition, where, worker_of
 from include.engine.windows import Standing
 from include.operators.endings import Ended
 from include.operators.tick import MOST_CYCLES, Turn
@@ -111,8 +111,9 @@ def _nothing_eligible(worker: Worker, stream: Stream, asked: Asked, turn: Turn, 
             return Ended("again", words, data, newest["lease_until"] - stands.now)
         return Ended(
             "skipped",
-            f"ANOTHER RUN – {where(newest)} is worked by {newest['lease_owner']} until {until} at the latest, and goes "
-            "on without this run. If that one is gone, its lease ends then and a make-up window follows.",
+            f"ANOTHER RUN – {where(newest)} is worked by {worker_of(newest['lease_owner'])} until {until} at the "
+            f"latest, and goes on without this run. If that one is gone, its lease ends then, and the window with it; "
+            f"{'a make-up window follows' if stream.schedule.make_up else 'the next window asks again'}.",
             data,
         )
     if newest["cycle_status"] == CycleStatus.PENDING:
@@ -124,7 +125,7 @@ def _nothing_eligible(worker: Worker, stream: Stream, asked: Asked, turn: Turn, 
         words = (
             f"WAITING – {where(newest)} is asked again at {kst(at)}."
             if wait > timedelta()
-            else "WAITING – for its turn."
+            else f"WAITING – {where(newest)}: it can be worked on now, and another task has just looked at it."
         )
         return Ended("again", words, data, wait)
     own = stands.own if stands.own and _is_over(stands.own) else newest
@@ -133,9 +134,14 @@ def _nothing_eligible(worker: Worker, stream: Stream, asked: Asked, turn: Turn, 
         return ended_as(verdict, verdict.words)
     words = (
         f"NOTHING TO DO – {where(own)} was over at {kst(own['finished_at'])} ({own['cycle_status']}). "
-        f"{_next(stream, stands)} To collect the session once more: force."
+        f"{_next(stream, stands)}{_again(stream, own)}"
     )
     return Ended("green", words, {"stream": stream.name, "newest_slot": verdict.slot})
+
+
+def _again(stream: Stream, row: Row) -> str:
+    day = row["session_date"]
+    return f" To collect the session once more, trigger with {repetition(stream.name, day)}" if day else ""
 
 
 def _is_over(row: Row) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from airflow.sdk import BaseOperator
 
 from include.contract import TERMINAL, CycleStatus
+from include.engine.verdict import worker_of
 from include.operators import notes
 from include.operators.collect import CHECK
 from include.operators.endings import Ended, Interrupted
@@ -115,7 +116,9 @@ def job(url: str, run_id: str, streams: Sequence[str], airflow_run: str) -> Ende
     holders = [owner for name in streams for owner in upkeep.holders(url, run_id, name)] if state.running else []
     others = [owner for owner in holders if f" of {airflow_run} on " not in owner]
     if others:
-        return Ended("skipped", f"ANOTHER RUN – {place}. What runs is another's ({others[0]}) and goes on.", data)
+        return Ended(
+            "skipped", f"ANOTHER RUN – {place}. What runs is another's ({worker_of(others[0])}) and goes on.", data
+        )
     if state.open or state.running:
         return Ended("red", f"NOT FINISHED – {place}. The same request goes on where it ended.", data)
     if state.failed:

@@ -39,7 +39,7 @@ def row(status: str = "SUCCESS", **facts: Any) -> dict[str, Any]:
         "lease_owner": None, "lease_until": None, "next_eligible_at": None,
         "finished_at": NOW - timedelta(minutes=30) if is_over else None, "created_at": NOW - timedelta(hours=1),
         "fetched_count": 120, "new_count": 100, "changed_count": 0, "withdrawn_count": 0, "quarantined_count": 0,
-        "list_page_count": 0, "detail_request_count": 6, "last_owner": None, "detail_failure_count": 0,
+        "list_page_count": 0, "detail_request_count": 6, "worked_by": None, "detail_failure_count": 0,
         "failure_kind": None, "failure_reason": None, "failure_cause_summary": None,
         **facts,
     }  # fmt: skip

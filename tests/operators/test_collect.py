@@ -10,9 +10,9 @@ import pytest
 
 from include.engine import changes
 from include.engine.changes import Untold
-from include.operators import collect, lanes, polling
+from include.operators import collect, lanes, notes, polling
 from include.operators.collect import LaneOperator, PollOperator
-from include.operators.endings import Ended
+from include.operators.endings import Ended, Interrupted
 from tests.operators.stage import NOW, STREAM, Ti, asked, context, turn
 
 pytestmark = pytest.mark.usefixtures("connected", "untold")
@@ -159,6 +159,26 @@ def test_a_replay_needs_no_connection_to_the_upstream(monkeypatch):
     monkeypatch.delenv("AIRFLOW_CONN_FINRA")
     monkeypatch.setattr(lanes, "work", lambda *_: Ended("green", "REPLAYED"))
     assert lane(asked("replay", "r"))[0].how == "green"
+
+
+@pytest.mark.parametrize("kind", [PollOperator, LaneOperator])
+def test_no_secret_is_in_what_a_task_leaves_behind_when_the_warehouse_is_away(monkeypatch, caplog, kind):
+    secret = "b7c1-never-shown"
+    monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", f"postgresql://nobody:{secret}@127.0.0.1:1/nothing")
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_FINRA", f'{{"conn_type": "http", "host": "cdn.finra.org", "password": "{secret}"}}'
+    )
+    left = []
+    monkeypatch.setattr(notes, "task", lambda context, words: left.append(words))
+    monkeypatch.setattr(notes, "run", lambda context, words: left.append(words))
+    ti = asked() if kind is PollOperator else asked("backfill", "r")
+    operator = kind(task_id="short_volume", stream=STREAM.name)
+    with pytest.raises(Interrupted) as ended:
+        operator.execute(context(ti))
+    left += [str(ended.value), operator.outcome, str(ti.pushed), caplog.text]
+    assert "the warehouse does not answer" in str(ended.value)
+    assert secret not in "".join(left)
+    assert operator.template_fields == ("outcome",), "nothing else is rendered"
 
 
 def test_an_asset_is_the_stream_itself():

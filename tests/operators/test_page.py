@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from include.operators.hours import schedule_words
-from include.operators.page import doc, wait_words
+from include.operators.page import doc, keys_words, wait_words
 from tests.operators.stage import FINRA, STREAM
 
 
@@ -57,11 +57,29 @@ def test_waiting_and_make_up_windows_are_said_in_hours_and_minutes():
     assert "1 h after" in wait_words(replace(STREAM.schedule, retry_first=timedelta(hours=1)))
 
 
+def test_a_page_with_many_windows_a_day_says_that_the_form_is_refused():
+    page = doc(FINRA, FINRA.streams, "backfill", takes_form=False)
+    assert "Backfill form is refused" in page
+    assert "Backfill form works" not in page
+
+
+def test_streams_with_keys_of_their_own_kind_are_told_apart():
+    other = replace(STREAM, name="finra.other", keys_are="symbols", snapshot_only="ask for the list of today.")
+    assert keys_words([STREAM, other]) == f"for {STREAM.name} {STREAM.keys_are}; for finra.other symbols"
+    assert keys_words([STREAM, STREAM]) == STREAM.keys_are
+    assert "finra.other has no past to backfill: ask for the list of today." in doc(FINRA, [STREAM, other], "backfill")
+
+
 def test_the_page_says_what_to_do_when_it_is_red_and_how_the_past_is_collected():
     page = doc(FINRA, FINRA.streams, "backfill")
     for words in (
         "REFUSED",
         "FAILED",
+        "INTERRUPTED",
+        "NOTHING DUE",
+        "ANOTHER RUN",
+        "BUDGET",
+        "config/schedules.yaml",
         "mode=backfill",
         "mode=replay",
         'Its "to" is an instant',

@@ -114,7 +114,7 @@ def test_an_attempt_that_vanished_with_its_lease_is_waited_for(engine, monkeypat
 @pytest.mark.parametrize(("status", "how"), [("SUCCESS", "green"), ("BUDGET_EXHAUSTED", "green"), ("FAILED", "red")])
 def test_cleared_after_the_window_was_over_it_ends_so_and_says_when_by_whom_and_what_repeats_it(engine, status, how):
     owner = "finra.short_volume of manual-0 on there/2/b"
-    engine.newest = [row(status, failure_reason="lease expired" if status == "FAILED" else None, last_owner=owner)]
+    engine.newest = [row(status, failure_reason="lease expired" if status == "FAILED" else None, worked_by=owner)]
     ended = tick(engine, AGAIN)
     assert ended.how == how
     assert "was over at 2026-09-16 09:10 KST, by finra.short_volume of manual-0 (" in ended.words
