@@ -33,12 +33,12 @@ select s.source, count(*) as received, count(*) filter (where t.answer_class not
 -- Open incidents whose cause is gone, with what ended them in words.
 select i.incident_key,
        case i.kind
-           when 'quarantine' then format('%%s has no open entry of %%s in quarantine any more.', i.stream, split_part(i.incident_key, '/', 3))
-           when 'given-up' then format('%%s has no key any more that was given up.', i.stream)
-           when 'run' then format('no chunk of %%s is failed any more in that run.', i.stream)
-           when 'block' then format('%%s answers again.', split_part(i.incident_key, '/', 2))
-           when 'untaken' then format('the snapshot of %%s is final.', split_part(i.incident_key, '/', 2))
-           when 'late' then format('every stream that was late at 09:00 of %%s is complete now.', split_part(i.incident_key, '/', 2))
+           when 'quarantine' then i.stream || ' has no open entry of ' || split_part(i.incident_key, '/', 3) || ' in quarantine any more.'
+           when 'given-up' then i.stream || ' has no key any more that was given up.'
+           when 'run' then 'no chunk of ' || i.stream || ' is failed any more in that run.'
+           when 'block' then split_part(i.incident_key, '/', 2) || ' answers again.'
+           when 'untaken' then 'the snapshot of ' || split_part(i.incident_key, '/', 2) || ' is final.'
+           when 'late' then 'every stream that was late at 09:00 of ' || split_part(i.incident_key, '/', 2) || ' is complete now.'
        end as text
   from ops.incidents i
  where i.closed_at is null
