@@ -207,7 +207,8 @@ def ask(seoul: Seoul, good: int, bad: int, stream: str = FINRA.name, first: int 
         for answer in tries:
             seoul.sql(
                 "insert into collect.fetches (stream, cycle_id, attempt, request_key, unit, sent_at, received_at,"
-                " answer_class, sha256, error) values (%s, 1, 1, %s, 'u', collect.clock(), collect.clock(), %s, %s, %s)",
+                " answer_class, sha256, error)"
+                " values (%s, 1, 1, %s, 'u', collect.clock(), collect.clock(), %s, %s, %s)",
                 stream,
                 f"key {first + number}",
                 answer,
