@@ -17,6 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 from psycopg import sql
+from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
 
 from include.settings import ROOT, behind_pooler
@@ -178,9 +179,18 @@ def transaction(url: str, **timeouts: Any) -> Iterator[Connection]:
 def call_and_commit(connection: Connection, statement: LiteralString, parameters: Any) -> list[Row]:
     """Send a statement and the COMMIT of its transaction together, and return the rows.
 
-    A client that is frozen in between cannot hold the gate: the server has the COMMIT already. If the statement
-    fails, the transaction is rolled back and the error is raised.
+    A client that is frozen in between cannot hold the gate: the server has the COMMIT already, or, where no
+    transaction is open yet, the statement is one by itself. If the statement fails, the transaction is rolled back
+    and the error is raised.
     """
+    if connection.info.transaction_status == TransactionStatus.IDLE and connection.isolation_level is None:
+        before, connection.autocommit = connection.autocommit, True
+        try:
+            cursor = connection.execute(statement, parameters)
+            return cursor.fetchall() if cursor.description else []
+        finally:
+            if not connection.closed:
+                connection.autocommit = before
     try:
         with connection.pipeline():
             cursor = connection.execute(statement, parameters)

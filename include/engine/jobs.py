@@ -67,7 +67,7 @@ class JobRequest:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is: chunks in all, done, failed and open; the newest session done and where it goes on."""
+    """How far a run is: chunks in all, done, failed and open; the last in order that is done and where it goes on."""
 
     run_id: str
     total: int
@@ -85,6 +85,7 @@ class Progress:
     rows_read: int
     first_failure: str | None
     is_planned: bool = True
+    failed_terminal: int = 0
 
     @property
     def words(self) -> str:
@@ -288,12 +289,10 @@ def conclude(url: str, run_id: str) -> tuple[Outcome | None, Progress]:
     """Write what a run came to once all its chunks are planned and none is open; return it with the progress."""
     state = progress(url, run_id)
     outcome: Outcome | None
-    if not state.is_planned:
+    if not state.is_planned or state.open or state.running:
         outcome = None
-    elif state.open or state.running or not state.total:
-        outcome = None if state.total else Outcome.SUCCESS
     elif state.failed and not state.done:
-        outcome = Outcome.FAILED_RETRIABLE
+        outcome = Outcome.FAILED_TERMINAL if state.failed_terminal == state.failed else Outcome.FAILED_RETRIABLE
     elif state.failed or state.out_of_budget or state.partial:
         outcome = Outcome.PARTIAL
     else:

@@ -23,7 +23,8 @@ with asked as (
            failure_kind = null, outcome = null, budget_exhausted_reason = null, success_reason = null, next_eligible_at = null,
            failed_attempts = 0, started_at = case when cycle_status <> 'SUCCESS' then started_at end, updated_at = collect.clock()
       from asked a
-     where c.run_id = a.run_id and (c.cycle_status in ('FAILED', 'BUDGET_EXHAUSTED') or (a.forces and c.cycle_status = 'SUCCESS'))
+     where c.run_id = a.run_id and c.cycle_status in ('SUCCESS', 'FAILED', 'BUDGET_EXHAUSTED')
+       and (c.cycle_status in ('FAILED', 'BUDGET_EXHAUSTED') or (a.forces and c.cycle_status = 'SUCCESS'))
     returning 1
 ), noted as (
     update collect.job_runs r
@@ -51,31 +52,61 @@ update collect.job_runs
  where run_id = %(run_id)s;
 
 -- name: progress
--- How far a run is, or one of its streams.
-select count(*) as total,
-       count(*) filter (where cycle_status = 'SUCCESS') as done,
-       count(*) filter (where cycle_status = 'FAILED') as failed,
-       count(*) filter (where cycle_status = 'BUDGET_EXHAUSTED') as out_of_budget,
-       count(*) filter (where cycle_status = 'RUNNING') as running,
-       count(*) filter (where cycle_status in ('NOT_STARTED', 'PENDING')) as open,
-       count(*) filter (where outcome = 'partial') as partial,
-       (array_agg(slot order by finished_at desc) filter (where cycle_status = 'SUCCESS'))[1] as last_good,
-       (array_agg(slot order by cycle_id) filter (where cycle_status in ('NOT_STARTED', 'PENDING', 'RUNNING')))[1] as restart_at,
-       coalesce(sum(new_count), 0)::bigint as rows_new,
-       coalesce(sum(changed_count), 0)::bigint as rows_changed,
-       coalesce(sum(withdrawn_count), 0)::bigint as rows_withdrawn,
-       coalesce(sum(fetched_count), 0)::bigint as rows_read,
-       (array_agg(slot || ': ' || failure_reason order by cycle_id) filter (where cycle_status = 'FAILED'))[1] as first_failure,
-       (select coalesce(bool_and(coalesce(r.planned_to ->> s.stream = 'all', false)), true)
+-- How far a run is, or one of its streams: what is over is counted in cycles_by_run alone, what waits in
+-- cycles_ready_of_stream, and the first and last of each are looked up, so that a run of millions is counted at once.
+with over as (
+    select count(*) filter (where cycle_status = 'SUCCESS') as done,
+           count(*) filter (where cycle_status = 'FAILED') as failed,
+           count(*) filter (where outcome = 'failed_terminal') as failed_terminal,
+           count(*) filter (where cycle_status = 'BUDGET_EXHAUSTED') as out_of_budget,
+           count(*) filter (where outcome = 'partial') as partial,
+           coalesce(sum(new_count), 0)::bigint as rows_new,
+           coalesce(sum(changed_count), 0)::bigint as rows_changed,
+           coalesce(sum(withdrawn_count), 0)::bigint as rows_withdrawn,
+           coalesce(sum(fetched_count), 0)::bigint as rows_read
+      from collect.cycles
+     where run_id = %(run_id)s and cycle_status in ('SUCCESS', 'FAILED', 'BUDGET_EXHAUSTED')
+       and (%(stream)s::text is null or stream = %(stream)s)
+), running as (
+    select count(*) as running, min(cycle_id) as first from collect.cycles
+     where cycle_status = 'RUNNING' and run_id = %(run_id)s and (%(stream)s::text is null or stream = %(stream)s)
+), waiting as (
+    select count(*) as open from collect.cycles
+     where run_id = %(run_id)s and cycle_status in ('NOT_STARTED', 'PENDING') and (%(stream)s::text is null or stream = %(stream)s)
+), ends as (
+    select min(w.cycle_id) as waiting, max(g.cycle_id) as good, min(f.cycle_id) as failed
+      from collect.job_runs r
+     cross join unnest(r.streams) as s (stream)
+      left join lateral (
+          select c.cycle_id from collect.cycles c
+           where c.run_id = r.run_id and c.stream = s.stream and c.mode = r.mode and c.cycle_status in ('NOT_STARTED', 'PENDING')
+           order by c.cycle_id limit 1) w on true
+      left join lateral (
+          select c.cycle_id from collect.cycles c
+           where c.run_id = r.run_id and c.stream = s.stream and c.cycle_status = 'SUCCESS' order by c.cycle_id desc limit 1) g on true
+      left join lateral (
+          select c.cycle_id from collect.cycles c
+           where c.run_id = r.run_id and c.stream = s.stream and c.cycle_status = 'FAILED' order by c.cycle_id limit 1) f on true
+     where r.run_id = %(run_id)s and (%(stream)s::text is null or s.stream = %(stream)s)
+)
+select o.done + o.failed + o.out_of_budget + n.running + w.open as total, o.done, o.failed, o.failed_terminal, o.out_of_budget,
+       n.running, w.open, o.partial, o.rows_new, o.rows_changed, o.rows_withdrawn, o.rows_read,
+       (select c.slot from collect.cycles c where c.cycle_id = e.good) as last_good,
+       (select c.slot from collect.cycles c where c.cycle_id = least(e.waiting, n.first)) as restart_at,
+       (select c.slot || ': ' || c.failure_reason from collect.cycles c where c.cycle_id = e.failed) as first_failure,
+       (select coalesce(bool_and(coalesce(r.planned_to ->> s.stream = 'all', false)), false)
           from collect.job_runs r, unnest(r.streams) as s (stream) where r.run_id = %(run_id)s) as is_planned
-  from collect.cycles
- where run_id = %(run_id)s and (%(stream)s::text is null or stream = %(stream)s);
+  from over o, running n, waiting w, ends e;
 
 -- name: next_eligible
 -- When the next chunk of a run's stream can be claimed; a running one may come back when its lease ends.
-select min(case when cycle_status = 'PENDING' then coalesce(next_eligible_at, collect.clock()) else lease_until end) as at
-  from collect.cycles
- where run_id = %(run_id)s and stream = %(stream)s and cycle_status in ('PENDING', 'RUNNING');
+select case when exists (select 1 from collect.cycles c
+                          where c.run_id = %(run_id)s and c.stream = %(stream)s and c.cycle_status = 'PENDING' and c.next_eligible_at is null)
+            then collect.clock()
+            else least((select min(c.next_eligible_at) from collect.cycles c
+                         where c.run_id = %(run_id)s and c.stream = %(stream)s and c.cycle_status = 'PENDING'),
+                       (select min(c.lease_until) from collect.cycles c
+                         where c.cycle_status = 'RUNNING' and c.run_id = %(run_id)s and c.stream = %(stream)s)) end as at;
 
 -- name: conclude
 -- What a run came to.

@@ -1,6 +1,9 @@
 -- name: claim
--- Claim the next eligible cycle of a stream: a new token, one attempt more.
-select * from collect.claim(%(stream)s, %(mode)s, %(run_id)s, %(owner)s, %(ttl)s);
+-- Claim the next eligible cycle of a stream: a new token, one attempt more; what a slice reads of it, as each column costs.
+select cycle_id, stream, mode, slot, run_id, run_date, window_start, due_at, session_date, kind, chunk, continuation_cursor,
+       lease_token, lease_until, attempt, failed_attempts, list_page_count, fetched_count, new_count, changed_count,
+       withdrawn_count, quarantined_count, detail_request_count, started_at, updated_at
+  from collect.claim(%(stream)s, %(mode)s, %(run_id)s, %(owner)s, %(ttl)s);
 
 -- name: recover
 -- End the leases of a stream whose holder vanished.

@@ -277,8 +277,8 @@ CALLS = (
     ),
     (
         "cycles_by_run",
-        "select count(*) from collect.cycles"
-        " where run_id = 'a-run' and stream = 'finra.short_volume' and cycle_status = 'FAILED'",
+        "select count(*) from collect.cycles where run_id = 'old-7' and stream = 'finra.short_volume'"
+        " and cycle_status in ('SUCCESS', 'FAILED', 'BUDGET_EXHAUSTED')",
     ),
     (
         "cycles_day_budget",

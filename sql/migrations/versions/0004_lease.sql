@@ -3,6 +3,9 @@
 --
 -- Every function here is VOLATILE, reads the clock after the locks it waits for, and is sent together with its
 -- COMMIT, so that no paused client holds the gate. The order of locks is cycle row, then gate, everywhere.
+--
+-- What every claim and settlement calls (clock, gate_for, claim, settle) names every object with its schema and sets no
+-- search_path: a function that changes it makes whatever is called within and without it be planned anew each time.
 
 create table collect.lease_events (
     event_id  bigint generated always as identity primary key,
@@ -39,7 +42,7 @@ end $$;
 comment on function collect.pass_gate(text) is 'The one lock that puts every state write before or after a snapshot; the last lock of a transaction';
 
 create function collect.gate_for(p_mode text, p_run_id text, who text) returns timestamptz
-language plpgsql volatile set search_path = collect, pg_temp as $$
+language plpgsql volatile as $$
 declare v record;
 begin
     if p_mode = 'poll' and p_run_id is null then
@@ -96,7 +99,7 @@ comment on function collect.open_window(text, text, date, timestamptz, timestamp
     'Open a poll window, closing an older one that still waits; null where it exists, another is being worked on, or the stream is frozen or out of service';
 
 create function collect.claim(p_stream text, p_mode text, p_run_id text, p_owner text, p_ttl interval)
-returns setof collect.cycles language plpgsql volatile set search_path = collect, pg_temp as $$
+returns setof collect.cycles language plpgsql volatile as $$
 declare v collect.cycles; t timestamptz;
 begin
     if p_mode <> 'replay' and collect.frozen(p_stream) is not null then return; end if;
@@ -136,7 +139,7 @@ $$;
 comment on function collect.renew(bigint, uuid, interval) is 'Prolong a lease that is not over; null where it is';
 
 create function collect.settle(p_cycle bigint, p_token uuid, p_status text, p_facts jsonb)
-returns timestamptz language plpgsql volatile set search_path = collect, pg_temp as $$
+returns timestamptz language plpgsql volatile as $$
 declare v collect.cycles; t timestamptz; v_over boolean := p_status in ('SUCCESS', 'FAILED', 'BUDGET_EXHAUSTED');
 begin
     select * into v from collect.cycles where cycle_id = p_cycle for update;

@@ -31,8 +31,6 @@ comment on column collect.cycles.abnormal is
     'Health as this window found it: true where it failed, or was complete and empty where that is never right; null sets and clears nothing';
 comment on column collect.cycles.seen_count is 'Items that a listing showed; windows of listings only';
 comment on column collect.cycles.worked_by is 'Who claimed it last; kept when the lease is over, so that the log of its work is found';
-create index cycles_never_started on collect.cycles (stream, window_start) where cycle_status = 'NOT_STARTED';
-create index cycles_health on collect.cycles (stream, window_start desc) where window_start is not null and abnormal is not null;
 create index seen_items_by_age on collect.seen_items (seen_at);
 
 create table collect.control_defaults (
@@ -658,13 +656,14 @@ begin
     -- Rows of cycles are locked first, the gate comes after them, and only then is anything written. Its own row is
     -- waited for, so that a second caller finds the window that the first one opened; the others are not.
     select c.cycle_id into v_own from collect.cycles c
-     where c.stream = p_stream and c.cycle_status = 'NOT_STARTED' and c.window_start = p_start and c.slot = p_slot
+     where c.stream = p_stream and c.mode = 'poll' and c.slot = p_slot and c.cycle_status = 'NOT_STARTED' and c.window_start = p_start
        for update;
     select c.cycle_id, c.mode, c.slot, c.session_date, c.window_start into v_old from collect.cycles c
      where c.stream = p_stream and c.mode = 'poll' and c.run_id is null and c.cycle_status = 'PENDING'
        and c.window_start < p_start for update skip locked;
     v_stale := array(select c.cycle_id from collect.cycles c
-                      where c.stream = p_stream and c.cycle_status = 'NOT_STARTED' and c.window_start < p_start
+                      where c.stream = p_stream and c.mode = 'poll' and c.run_id is null and c.cycle_status = 'NOT_STARTED'
+                        and c.window_start < p_start
                       order by c.window_start for update skip locked);
     t := (select g.at from collect.pass_gate('open ' || p_stream) g);
     if collect.frozen(p_stream) is not null or collect.dispatch_is_off() is not null
@@ -716,42 +715,55 @@ comment on function collect.open_window(text, text, date, timestamptz, timestamp
     'Open a poll window, made by dispatch or not, closing older ones that still wait; null where it was opened before, another is being worked on, or the stream is frozen or out of service, or dispatch is off';
 
 create or replace function collect.claim(p_stream text, p_mode text, p_run_id text, p_owner text, p_ttl interval)
-returns setof collect.cycles language plpgsql volatile set search_path = collect, pg_temp as $$
-declare v_id bigint; t timestamptz;
+returns setof collect.cycles language plpgsql volatile as $$
+declare v_id bigint; t timestamptz; v_nothing text;
 begin
     -- A freeze waits for this lock, so what is asked after it is asked of what was committed. Nothing after it waits for
     -- a row, so that it comes before the rows here.
-    if p_mode <> 'replay' then perform pg_advisory_xact_lock_shared(9010, 0); end if;
+    if p_mode <> 'replay' then v_nothing := pg_advisory_xact_lock_shared(9010, 0); end if;
     t := collect.clock();
-    if exists (select 1 from collect.cycles c where c.cycle_status = 'RUNNING' and c.lease_until <= t and c.stream = p_stream) then
+    -- Mostly nobody has vanished and nothing is frozen, which is seen at a glance.
+    if exists (select 1 from collect.cycles c where c.cycle_status = 'RUNNING' and c.lease_until <= t and c.stream = p_stream)
+       or (p_mode <> 'replay'
+           and (exists (select 1 from collect.controls k where k.state in ('frozen', 'draining'))
+                or exists (select 1 from collect.control_defaults d where d.state = 'frozen')
+                or exists (select 1 from collect.streams s where s.stream = p_stream and not s.active))) then
         perform collect.recover(p_stream, 20);
+        if p_mode <> 'replay' and collect.frozen(p_stream) is not null then return; end if;
     elsif p_run_id is not null then
         -- A chunk's claim that a crash of the server takes back does no harm: its random token is never issued again, so its
         -- holder's next write is refused, and any later durable commit keeps it. What goes through the gate is durable.
-        perform set_config('synchronous_commit', 'off', true);
+        v_nothing := set_config('synchronous_commit', 'off', true);
     end if;
-    if p_mode <> 'replay' and collect.frozen(p_stream) is not null then return; end if;
-    if p_run_id is null then
-        select c.cycle_id into v_id from collect.cycles c
-         where c.stream = p_stream and c.mode = p_mode and c.run_id is null and c.cycle_status = 'PENDING'
-           and (c.next_eligible_at is null or c.next_eligible_at <= t)
-         order by c.run_date = (t at time zone 'Asia/Seoul')::date desc, c.run_date desc,
-                  c.next_eligible_at nulls first, c.cycle_id
-         limit 1 for update skip locked;
-    else
-        select c.cycle_id into v_id from collect.cycles c
-         where c.stream = p_stream and c.mode = p_mode and c.run_id = p_run_id and c.cycle_status = 'PENDING'
-           and (c.next_eligible_at is null or c.next_eligible_at <= t)
-         order by c.cycle_id
-         limit 1 for update skip locked;
+    if p_run_id is not null then
+        -- No gate is between the choice and the write here, so that both are one statement; what skips locked rows waits for
+        -- none, and the clock stands as it was read.
+        return query
+            update collect.cycles c
+               set cycle_status = 'RUNNING', lease_token = gen_random_uuid(), lease_owner = p_owner, lease_until = t + p_ttl,
+                   worked_by = p_owner, attempt = c.attempt + 1, started_at = coalesce(c.started_at, t), next_eligible_at = null,
+                   updated_at = t, gate_at = case when p_mode = 'poll' then t end
+             where c.cycle_id = (select r.cycle_id from collect.cycles r
+                                  where r.stream = p_stream and r.mode = p_mode and r.run_id = p_run_id and r.cycle_status = 'PENDING'
+                                    and (r.next_eligible_at is null or r.next_eligible_at <= t)
+                                  order by r.cycle_id limit 1 for update skip locked)
+               and c.cycle_status = 'PENDING'
+            returning c.*;
+        return;
     end if;
+    select c.cycle_id into v_id from collect.cycles c
+     where c.stream = p_stream and c.mode = p_mode and c.run_id is null and c.cycle_status = 'PENDING'
+       and (c.next_eligible_at is null or c.next_eligible_at <= t)
+     order by c.run_date = (t at time zone 'Asia/Seoul')::date desc, c.run_date desc,
+              c.next_eligible_at nulls first, c.cycle_id
+     limit 1 for update skip locked;
     if not found then return; end if;
     t := collect.gate_for(p_mode, p_run_id, p_owner);
     return query
         update collect.cycles c
            set cycle_status = 'RUNNING', lease_token = gen_random_uuid(), lease_owner = p_owner, lease_until = t + p_ttl,
-               worked_by = p_owner, attempt = c.attempt + 1, started_at = coalesce(c.started_at, t), next_eligible_at = null, updated_at = t,
-               gate_at = case when p_mode = 'poll' then t end
+               worked_by = p_owner, attempt = c.attempt + 1, started_at = coalesce(c.started_at, t), next_eligible_at = null,
+               updated_at = t, gate_at = t
          where c.cycle_id = v_id and c.cycle_status = 'PENDING'
         returning c.*;
 end $$;
@@ -759,11 +771,11 @@ comment on function collect.claim(text, text, text, text, interval) is
     'End the leases of a stream whose holder vanished, then claim its next eligible cycle: new token, attempt + 1; no row where none is to be had';
 
 create or replace function collect.settle(p_cycle bigint, p_token uuid, p_status text, p_facts jsonb)
-returns timestamptz language plpgsql volatile set search_path = collect, pg_temp as $$
+returns timestamptz language plpgsql volatile as $$
 declare v record; t timestamptz; v_over boolean := p_status in ('SUCCESS', 'FAILED', 'BUDGET_EXHAUSTED');
 begin
     select c.mode, c.run_id, c.lease_owner into v from collect.cycles c where c.cycle_id = p_cycle for no key update;
-    if v_over then
+    if v_over and v.mode = 'poll' then
         -- Before the gate, so that it is held for a moment only.
         delete from collect.seen_items where cycle_id = p_cycle;
     end if;
