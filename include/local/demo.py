@@ -1,8 +1,8 @@
 """The demo: everything once against the sandbox, and one table that says whether every line is good.
 
 Promises: it starts from nothing each time, asks nobody anything, and ends with 0 only if every source was
-collected, its file is on the Hub byte for byte, and (with recordings) every recorded answer was read as it should
-be or refused with its reason. Never: the real stack's state is touched.
+collected, its file is on the Hub byte for byte, the 09:00 snapshot says that all was complete, and (with recordings)
+every recorded answer was read as it should be or refused with its reason. Never: the real stack's state is touched.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,8 @@ RUN_SECONDS = 600.0
 PUBLISH_SECONDS = 240.0
 # How long the asset event may take to start the publishing run before it is started by hand.
 ASSET_SECONDS = 60.0
+# How long before nine, by the simulated clock, the capture is started: long enough for a task to start.
+NINE_IN = timedelta(seconds=8)
 HEADINGS = ("source", "stream", "cycle", "raw objects", "rows", "parquet files", "commit", "")
 
 
@@ -106,10 +109,13 @@ def _play(running: Running, options: stack.Options) -> bool:
     """Collect, publish, and print what came of it; return whether all of it is good."""
     lines: list[Line] = []
     if options.recordings is None:
+        _run(running, "dispatch", {})
         for source in registry.sources():
             _run(running, source.name, {})
             _settle(running, source)
         _publish(running)
+        lines = [_snapshot_line(running)]
+        _table(("09:00 in Seoul", "snapshot", "taken after", "by", "late", ""), lines)
     else:
         answers = recorded.wanted(recorded.read(options.recordings))
         if not answers:
@@ -126,6 +132,24 @@ def _play(running: Running, options: stack.Options) -> bool:
     ]
     _table(HEADINGS, streams)
     return all(line.is_good for line in [*lines, *streams])
+
+
+def _snapshot_line(running: Running) -> Line:
+    """Let it strike nine in Seoul, have the snapshot taken, and say what it says."""
+    with db.transaction(running.warehouse, application="daybook demo") as connection:
+        connection.execute(db.query("demo.let_time_pass"), {"before": NINE_IN})
+    _run(running, "sla_capture", {})
+    with db.transaction(running.warehouse, application="daybook demo") as connection:
+        found = connection.execute(db.query("demo.snapshot")).fetchone()
+    if found is None:
+        return Line(("–", "none", "–", "–", "–", "was not prepared"), False)
+    is_captured = found["capture_status"] == "CAPTURED"
+    late = f"{found['late_count']} of {found['expected_count']}" if is_captured else "–"
+    is_good = is_captured and found["late_count"] == 0 and found["expected_count"] > 0
+    taken = f"{found['milliseconds']:.0f} ms" if is_captured else "–"
+    trouble = "good" if is_good else found["late"] or found["miss_reason"] or "incomplete"
+    by = (found["captured_by"] or "–").partition(" of ")[0]
+    return Line((str(found["snapshot_date"]), found["capture_status"], taken, by, late, trouble), is_good)
 
 
 def _backfill(first: str, last: str) -> dict[str, str]:

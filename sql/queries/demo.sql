@@ -26,3 +26,20 @@ select f.answer_class, f.rows_read, f.applied_at is not null as is_applied,
   from collect.fetches f
  where f.stream = %(stream)s and f.unit = %(unit)s and f.answer_class in ('data', 'empty')
  order by f.fetch_id desc limit 1;
+
+-- name: let_time_pass
+-- Put the simulated clock so long before nine in Seoul, unless it is later already; who runs goes on running meanwhile.
+with jump as (
+    select greatest(collect.cutoff((t at time zone 'Asia/Seoul')::date) - %(before)s::interval - t, interval '0') as by
+      from collect.clock() t
+), alive as (
+    update ops.signs_of_life l set seen_at = l.seen_at + j.by from jump j returning 1
+)
+update collect.installation i set clock_offset = i.clock_offset + j.by from jump j where i.is_sandbox;
+
+-- name: snapshot
+-- The snapshot of today in Seoul, and who was late.
+select s.*, extract(epoch from s.capture_offset) * 1000 as milliseconds,
+       (select string_agg(i.stream || ' ' || i.cycle_status, ', ' order by i.stream) from collect.sla_snapshot_sources i
+         where i.snapshot_date = s.snapshot_date and i.is_late) as late
+  from collect.sla_snapshots s where s.snapshot_date = (collect.clock() at time zone 'Asia/Seoul')::date;
