@@ -317,12 +317,22 @@ class Recheck:
     sessions: int
 
 
+def no_more(request: Request, answer: Answer) -> Sequence[Request]:
+    """What follows an answer where nothing does."""
+    return ()
+
+
 @dataclass(frozen=True)
 class Stream:
     """One data set of an upstream: frozen data plus pure functions.
 
     `plan(ask)` gives the requests (deterministic, finite, keys without secrets), `follow(request, answer)` the
     further pages, `classify(answer)` what an answer is, `parse(unit)` its rows. `parser_version` only grows.
+    Requests of the same unit that `follow` gives are its pages; those of another unit, which only a list leads to, are
+    asked for by themselves, and `plan` gives them again by their keys in `ask.pending`. Both are followed once more
+    from what is stored, so `follow` looks at the answer and at what its request is planned with alone.
+    `cursor_after(request, answer)` is what `ask.cursor` is from then on (JSON values): where a list goes on that a
+    window could not read to its end.
     `chunks(span)` names the pieces of a backfill or replay, newest first and the same each time; None: its days.
     `usual_requests` is what one planned request comes to with its further pages, for estimates. `leaves_quota` is how
     many of each key's requests of a day it leaves to the other streams of its host group.
@@ -345,7 +355,8 @@ class Stream:
     classify: Callable[[Answer], AnswerClass]
     parse: Callable[[Unit], Parsed]
     first_session: date
-    follow: Callable[[Request, Answer], Sequence[Request]] = lambda request, answer: ()
+    follow: Callable[[Request, Answer], Sequence[Request]] = no_more
+    cursor_after: Callable[[Request, Answer], Mapping[str, Any] | None] = lambda request, answer: None
     chunks: Callable[[Span], Iterator[Chunk]] | None = None
     usual_requests: int = 1
     amend: Callable[[Request, Answer], Amended | None] = lambda request, answer: None
@@ -361,6 +372,11 @@ class Stream:
     snapshot_only: str | None = None
     known_key: Callable[[str], bool] = lambda key: True
     keys_are: str = "keys"
+
+    @property
+    def follows(self) -> bool:
+        """Whether its answers may lead to further requests."""
+        return self.follow is not no_more
 
     @property
     def source(self) -> str:

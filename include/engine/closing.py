@@ -10,17 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from include.contract import AnswerClass, CycleStatus, Mode, Outcome, PendingReason
-from include.engine import delta, fetches, health, incidents, pending, plan, windows
+from include.engine import delta, fetches, frontier, health, incidents, pending, plan, proposals, windows
 from include.engine.apply import Finish, Settlement
 from include.engine.db import Connection, query
 from include.engine.merge import Counts
+from include.engine.slices import Slice
 from include.engine.verdict import Verdict, counts_of, describe_counts, kst, repetition, where
-
-if TYPE_CHECKING:
-    from include.engine.cycle import Slice
 
 MOST_ATTEMPTS = 3
 CHUNK_RETRY = timedelta(minutes=1)
@@ -70,6 +68,7 @@ def close(part: Slice, ending: Ending, apply_rest: Callable[[Finish], tuple[Coun
         if decision.status is CycleStatus.SUCCESS and part.cycle.window_start is not None:
             incidents.tell_recovery(connection, part.stream, part.cycle, is_partial=decision.is_partial)
         decided.append(decision)
+        is_over = decision.status in (CycleStatus.SUCCESS, CycleStatus.FAILED)
         facts = _conclusions(connection, part, decision, counts)
         return Settlement(
             decision.status,
@@ -79,6 +78,7 @@ def close(part: Slice, ending: Ending, apply_rest: Callable[[Finish], tuple[Coun
                 "detail_failures": sum(part.answers.get(key) is AnswerClass.ERROR for key in part.errors),
                 "next_eligible_at": decision.next_eligible_at,
                 "outcome": decision.outcome,
+                **({} if part.is_behind else {"cursor": frontier.cursor_of(part, is_over=is_over)}),
                 **decision.facts,
                 **facts,
             },
@@ -121,8 +121,14 @@ def _conclusions(connection: Connection, part: Slice, decision: Decision, counts
     rows_read = part.cycle.row["fetched_count"] + part.counts.read + counts.read
     return {
         "abnormal": health.is_abnormal(part.stream, part.answers.values(), rows_read),
-        **delta.conclude(connection, part.stream, part.cycle, part.answers),
+        **(delta.conclude(connection, part.stream, part.cycle, part.answers) if _lists_are_read(part) else {}),
     }
+
+
+def _lists_are_read(part: Slice) -> bool:
+    """Say whether every list page that was planned or found was read."""
+    lists = [request for request in part.plan.requests if request.kind == "list"]
+    return all(part.answers.get(request.key) in frontier.READ for request in lists)
 
 
 def _decide(connection: Connection, part: Slice, ending: Ending) -> Decision:
@@ -152,7 +158,7 @@ def _decide(connection: Connection, part: Slice, ending: Ending) -> Decision:
         return Decision(CycleStatus.PENDING, words, {}, next_eligible_at=at)
     if ending.how in ("budget", "quota"):
         reason = ending.reason if ending.how == "quota" else f"{ending.reason},"
-        skipped = [request for request in part.plan.requests if request.key not in part.answers]
+        skipped = part.unanswered()
         return Decision(
             CycleStatus.BUDGET_EXHAUSTED,
             f"BUDGET – {place}: {reason} {len(skipped)} requests are left for the next window.",
@@ -198,8 +204,9 @@ def _all_unreadable(connection: Connection, part: Slice) -> str | None:
 def _required(part: Slice, answer_class: AnswerClass) -> list[str]:
     """Keys without which the cycle is not complete and whose last answer was of a class.
 
-    For a window these are the files of its own session; older sessions that are still missing are pending keys
-    and hold nothing up. A chunk is complete without what the upstream does not have, but not without an answer.
+    For a window these are its lists and the files of its own session; older sessions that are still missing are
+    pending keys and hold nothing up. A chunk is complete without what the upstream does not have, but not without an
+    answer.
     """
     return [
         request.key
@@ -209,7 +216,7 @@ def _required(part: Slice, answer_class: AnswerClass) -> list[str]:
             part.cycle.run_id is not None
             or (
                 request.required
-                and request.session_date == part.cycle.session_date
+                and (request.kind == "list" or request.session_date == part.cycle.session_date)
                 and not plan.is_recheck(part.plan, request.key)
             )
         )
@@ -331,7 +338,7 @@ def _succeeded(connection: Connection, part: Slice, place: str) -> Decision:
 
 def _write_pending(connection: Connection, part: Slice, decision: Decision) -> None:
     """Keep what is still to be fetched, take out what is held or explained, and set the next rechecks."""
-    over = decision.status is not CycleStatus.PENDING
+    over, now = decision.status is not CycleStatus.PENDING, windows.now(connection)
     refused = _refused_units(connection, part)
     done: list[str] = []
     again = [
@@ -340,7 +347,10 @@ def _write_pending(connection: Connection, part: Slice, decision: Decision) -> N
     for request in part.plan.requests:
         key, answer_class = request.key, part.answers.get(request.key)
         if answer_class is None:
-            if over and decision.status is CycleStatus.FAILED and part.cycle.run_id is None:
+            if part.is_window and key in part.found and request.kind == "detail":
+                why = PendingReason.DISCOVERED
+                again.append(pending.Again(key, why, request.session_date, at=now, only_if_absent=True))
+            elif over and decision.status is CycleStatus.FAILED and part.cycle.run_id is None:
                 again.append(
                     pending.Again(
                         key, PendingReason.DISCOVERED, request.session_date, "not asked for", only_if_absent=True
@@ -371,7 +381,7 @@ def _write_pending(connection: Connection, part: Slice, decision: Decision) -> N
     pending.done(connection, part.stream.name, done, keep_rechecks=part.cycle.window_start is None)
     pending.again(connection, part.stream.name, part.cycle.cycle_id, again)
     if decision.status is CycleStatus.SUCCESS:
-        _propose_exceptions(connection, part)
+        proposals.propose(connection, part)
 
 
 def _missing_rechecks(connection: Connection, part: Slice, known: set[str]) -> list[pending.Again]:
@@ -400,32 +410,12 @@ def _recheck(connection: Connection, part: Slice, key: str, session: date | None
 
 
 def _move_checkpoint(connection: Connection, part: Slice) -> None:
-    """Move over whole ground only: up to the last session before the first that was not asked for in full."""
-    holes = {request.session_date for request in part.plan.requests if request.key not in part.answers}
+    """Move over whole ground only: up to the last session before the first that was not asked for in full.
+
+    Details that a list led to are pending keys where they were not asked for: they hold nothing up.
+    """
+    left = [request for request in part.unanswered() if request.kind == "list" or request.key not in part.found]
+    holes = {request.session_date for request in left}
     whole = list(takewhile(lambda day: day not in holes, part.plan.sessions))
     if whole:
         plan.move_checkpoint(connection, part.stream, part.cycle, whole[-1])
-
-
-def _propose_exceptions(connection: Connection, part: Slice) -> None:
-    """An expected day that stays empty while a later one is filled may be a closure that the calendar lacks."""
-    held = {
-        request.session_date
-        for request in part.plan.requests
-        if part.answers.get(request.key) is AnswerClass.DATA and request.session_date
-    }
-    for day in sorted({request.session_date for request in part.plan.requests if request.session_date}):
-        classes = {
-            part.answers.get(request.key)
-            for request in part.plan.requests
-            if request.session_date == day and request.expected
-        }
-        if classes == {AnswerClass.NOT_YET} and any(later > day for later in held):
-            connection.execute(
-                query("calendar.propose"),
-                {
-                    "calendar": part.stream.calendar,
-                    "day": day,
-                    "reason": f"{part.stream.name} has no data for {day}, but has for later sessions",
-                },
-            )

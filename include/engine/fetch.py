@@ -9,10 +9,11 @@ asked to stop.
 from __future__ import annotations
 
 import email.utils
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 
 import httpx
 
@@ -31,6 +32,7 @@ from include.contract import (
 from include.engine import fetches, hosts
 from include.engine.credentials import fingerprint
 from include.engine.db import Line
+from include.engine.frontier import split
 from include.engine.http import Received, send
 from include.engine.lease import Cycle
 from include.engine.raw import RawStore
@@ -96,7 +98,9 @@ class Fetched:
     request: Request
     answer_class: AnswerClass
     fetch_id: int
-    more: tuple[Request, ...] = ()
+    more: Sequence[Request] = ()
+    found: Sequence[Request] = ()
+    cursor: Mapping[str, Any] | None = None
     error: str | None = None
     blocked_until: datetime | None = None
     refusal: str | None = None
@@ -105,8 +109,10 @@ class Fetched:
     amended: Amended | None = None
 
 
-def ask(asker: Asker, request: Request, page: int = 0, head_fetch: int | None = None) -> Fetched:
-    """Ask for one request and return what came of it.
+def ask(
+    asker: Asker, request: Request, page: int = 0, head_fetch: int | None = None, *, is_awaited: bool = False
+) -> Fetched:
+    """Ask for one request and return what came of it; `is_awaited`: other pages of its unit are still to be asked for.
 
     Raises:
         hosts.Blocked: the host group is stopped; nothing was sent.
@@ -116,7 +122,8 @@ def ask(asker: Asker, request: Request, page: int = 0, head_fetch: int | None = 
     """
     group = asker.stream.host_group
     validators: dict[str, str] = {}
-    if page == 0:
+    # A list that leads to others is read again to be followed again; "unchanged" would lead nowhere.
+    if page == 0 and not (request.kind == "list" and asker.stream.follows):
         validators = asker.line.kept(lambda c: fetches.validators(c, asker.stream.name, request.key))
     attempt = 0
     while attempt <= RETRIES:
@@ -125,7 +132,15 @@ def ask(asker: Asker, request: Request, page: int = 0, head_fetch: int | None = 
         received = send(asker.http, request, asker.credentials, validators, asker.raw, asker.may_go_on, key)
         attempt += 1
         fetched = _take_in(
-            asker, request, page, head_fetch, sent_at, received, attempt, has_validators=bool(validators)
+            asker,
+            request,
+            page,
+            head_fetch,
+            sent_at,
+            received,
+            attempt,
+            has_validators=bool(validators),
+            is_awaited=is_awaited,
         )
         if fetched.is_used_up and turn.key is not None:
             # Another key may have requests left; where none has, waiting for the turn says so.
@@ -155,10 +170,13 @@ def _take_in(
     attempt: int,
     *,
     has_validators: bool,
+    is_awaited: bool,
 ) -> Fetched:
     """Tell what came back, write its fetch row and, for a block page, stop the host group."""
     answer_class, error, refusal = AnswerClass.ERROR, received.error, None
-    more: tuple[Request, ...] = ()
+    more: list[Request] = []
+    found: list[Request] = []
+    cursor: Mapping[str, Any] | None = None
     may_pass, is_used_up = _may_pass(received), False
     amended: Amended | None = None
     if received.status is not None:
@@ -167,7 +185,8 @@ def _take_in(
         try:
             answer_class = asker.stream.classify(answer)
             if answer_class in (AnswerClass.DATA, AnswerClass.EMPTY):
-                more = tuple(asker.stream.follow(request, answer))
+                more, found = split(asker.stream, request, answer)
+                cursor = asker.stream.cursor_after(request, answer)
             elif answer_class is AnswerClass.ERROR:
                 amended = asker.stream.amend(request, answer)
         except DefiniteRefusal as no:
@@ -201,7 +220,7 @@ def _take_in(
         request=request,
         page=page,
         head_fetch=head_fetch,
-        is_last=is_answered and not more,
+        is_last=is_answered and not more and not is_awaited,
         sent_at=sent_at,
         received=received,
         answer_class=answer_class,
@@ -213,7 +232,9 @@ def _take_in(
     if answer_class is AnswerClass.BLOCKED:
         error = f"HTTP {received.status} with a page for people instead of data (fetch {fetch_id})"
         until = _block(asker, error)
-    return Fetched(request, answer_class, fetch_id, more, error, until, refusal, may_pass, is_used_up, amended)
+    return Fetched(
+        request, answer_class, fetch_id, more, found, cursor, error, until, refusal, may_pass, is_used_up, amended
+    )
 
 
 def _block(asker: Asker, why: str, penalty: timedelta | None = None) -> datetime:

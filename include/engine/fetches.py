@@ -130,6 +130,30 @@ def answered_in_run(
     return {row["request_key"]: AnswerClass(row["answer_class"]) for row in rows}
 
 
+def open_askings(connection: Connection, cycle_id: int, handed_on: Iterable[int]) -> dict[int, str]:
+    """Return the askings that a cycle goes on with, as first fetch → key.
+
+    They are its own, or were handed on to it; pages are missing, and the last one that was asked for had an answer.
+    """
+    rows = connection.execute(
+        query("fetches.open_askings"),
+        {"cycle": cycle_id, "handed_on": list(handed_on), "most_tries": MOST_TRIES},
+    ).fetchall()
+    return {row["head"]: row["request_key"] for row in rows}
+
+
+def last_asking(connection: Connection, cycle_id: int, key: str) -> int | None:
+    """Return the first fetch of the last whole asking of a key that a cycle ended, None where there is none."""
+    row = connection.execute(query("fetches.last_asking"), {"cycle": cycle_id, "key": key}).fetchone()
+    return row["head"] if row else None
+
+
+def had(connection: Connection, stream: str, keys: Sequence[str]) -> set[str]:
+    """Return those of some keys whose answers were applied."""
+    rows = connection.execute(query("fetches.had"), {"stream": stream, "keys": list(keys)}).fetchall()
+    return {row["request_key"] for row in rows}
+
+
 def held_keys(connection: Connection, stream: str, sessions: Sequence[date]) -> dict[str, date]:
     """Return the keys of these sessions whose answers were applied, with their session."""
     rows = connection.execute(query("fetches.held"), {"stream": stream, "sessions": list(sessions)}).fetchall()

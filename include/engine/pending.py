@@ -64,6 +64,12 @@ def outdated(connection: Connection, stream: str, cycle_id: int, found: Sequence
     )
 
 
+def waiting(connection: Connection, stream: str, keys: Sequence[str]) -> set[str]:
+    """Return those of some keys that are kept for another time, or were given up."""
+    rows = connection.execute(query("pending.waiting"), {"stream": stream, "keys": list(keys)}).fetchall()
+    return {row["key"] for row in rows}
+
+
 def lock(connection: Connection, stream: str, keys: Sequence[str]) -> None:
     """Lock the rows of some keys in name order, before any of them is changed."""
     connection.execute(query("pending.lock"), {"stream": stream, "keys": list(keys)})

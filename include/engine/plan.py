@@ -62,7 +62,7 @@ def _window(connection: Connection, stream: Stream, cycle: Cycle, days: Calendar
         Mode.POLL,
         tuple(reversed(sessions)),
         pending=tuple(due),
-        cursor=cycle.cursor,
+        cursor=cycle.cursor.get("stream") or {},
         newest=newest,
         at=windows.now(connection),
         subjects=subjects.held(connection, stream),
@@ -78,7 +78,7 @@ def _first_session(connection: Connection, stream: Stream, newest: date) -> date
 
 
 def _chunk(connection: Connection, stream: Stream, cycle: Cycle, days: Calendar) -> Plan:
-    ask = chunks.ask(stream, cycle.mode, cycle.chunk, days, cycle.cursor)
+    ask = chunks.ask(stream, cycle.mode, cycle.chunk, days, cycle.cursor.get("stream"))
     ask = replace(ask, at=windows.now(connection), subjects=subjects.held(connection, stream))
     return Plan(tuple(stream.plan(ask)), (*ask.sessions, *ask.closed), {}, None)
 

@@ -28,17 +28,54 @@ select etag, last_modified from collect.fetches
 
 -- name: answered
 -- The last answer's class of each key that a cycle has asked for since it began, where it is the last word: all pages are
--- there, and a fault that may pass was tried as often as it may be.
-select distinct on (f.request_key) f.request_key, f.answer_class
-  from collect.fetches f join collect.cycles c on c.cycle_id = f.cycle_id
- where f.cycle_id = %(cycle)s and f.head_fetch is null and f.sent_at >= c.started_at
-   and case when f.answer_class in ('data', 'empty')
-            then f.is_last or exists (select 1 from collect.fetches l where l.cycle_id = f.cycle_id and l.head_fetch = f.fetch_id and l.is_last
-                                         and l.answer_class in ('data', 'empty'))
-            when f.answer_class = 'error'
-            then f.tries >= %(most_tries)s or (f.http_status is not null and f.http_status not in (423, 429) and f.http_status < 500)
+-- there, also those that another cycle asked for, or a page was refused, or a fault that may pass was tried as often as it may be.
+select distinct on (h.request_key) h.request_key,
+       case when l.answer_class in ('data', 'empty') then h.answer_class else l.answer_class end as answer_class
+  from (select distinct coalesce(p.head_fetch, p.fetch_id) as head
+          from collect.fetches p join collect.cycles c on c.cycle_id = p.cycle_id
+         where p.cycle_id = %(cycle)s and p.sent_at >= c.started_at) a
+  join collect.fetches h on h.fetch_id = a.head
+  cross join lateral (select x.* from (select * from collect.fetches where fetch_id = a.head
+                                       union all
+                                       select * from collect.fetches where head_fetch = a.head) x
+                       order by x.fetch_id desc limit 1) l
+ where case when l.answer_class in ('data', 'empty') then l.is_last
+            when l.answer_class = 'error'
+            then l.tries >= %(most_tries)s or (l.http_status is not null and l.http_status not in (423, 429) and l.http_status < 500)
             else true end
- order by f.request_key, f.fetch_id desc;
+ order by h.request_key, h.fetch_id desc;
+
+-- name: open_askings
+-- Askings of a cycle since it began, or handed on to it, of which pages are missing; of each key the newest. One whose next
+-- page was refused, or failed as often as it may, begins anew.
+select distinct on (h.request_key) h.fetch_id as head, h.request_key
+  from collect.fetches h join collect.cycles c on c.cycle_id = %(cycle)s
+  cross join lateral (
+      select bool_or(x.is_last and x.answer_class in ('data', 'empty')) as is_whole,
+             (array_agg(x.answer_class in ('data', 'empty')
+                        or (x.answer_class = 'error' and x.tries < %(most_tries)s
+                            and (x.http_status is null or x.http_status in (423, 429) or x.http_status >= 500))
+                        order by x.fetch_id desc))[1] as goes_on
+        from (select * from collect.fetches where fetch_id = h.fetch_id
+              union all
+              select * from collect.fetches where head_fetch = h.fetch_id) x) p
+ where h.head_fetch is null and h.stream = c.stream and h.answer_class in ('data', 'empty') and not h.is_last
+   and ((h.cycle_id = %(cycle)s and h.sent_at >= c.started_at) or h.fetch_id = any(%(handed_on)s::bigint[]))
+   and not p.is_whole and p.goes_on
+ order by h.request_key, h.fetch_id desc;
+
+-- name: last_asking
+-- The last whole asking of a key that a cycle ended.
+select h.fetch_id as head
+  from collect.fetches l join collect.fetches h on h.fetch_id = coalesce(l.head_fetch, l.fetch_id)
+ where l.cycle_id = %(cycle)s and l.is_last and l.answer_class in ('data', 'empty') and h.request_key = %(key)s
+ order by h.fetch_id desc limit 1;
+
+-- name: had
+-- Those of some keys whose answers were applied.
+select distinct request_key from collect.fetches
+ where stream = %(stream)s and request_key = any(%(keys)s) and applied_at is not null and head_fetch is null
+   and answer_class in ('data', 'empty');
 
 -- name: answered_in_run
 -- Keys that another chunk of the same run has had an answer to since it began, where it was read and applied, or says that

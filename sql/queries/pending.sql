@@ -7,6 +7,11 @@ select p.key, p.why, p.attempts from collect.pending p
  order by why = 'recheck', session_date desc nulls last, key
  limit %(limit)s;
 
+-- name: waiting
+-- Those of some keys that are kept for another time, or were given up.
+select key from collect.pending
+ where stream = %(stream)s and key = any(%(keys)s) and (next_try_at is null or next_try_at > collect.clock());
+
 -- name: lock
 -- The rows that a transaction is going to change, in the order in which everybody locks them.
 select 1 from collect.pending where stream = %(stream)s and key = any(%(keys)s) order by key for update;

@@ -343,6 +343,7 @@ comment on column collect.fetches.rows_read is 'Rows that the parser gave';
 create index fetches_by_unit on collect.fetches (stream, unit, sent_at desc);
 create index fetches_by_key on collect.fetches (stream, request_key, fetch_id desc);
 create index fetches_by_cycle on collect.fetches (cycle_id);
+create index fetches_pages on collect.fetches (head_fetch) where head_fetch is not null;
 create index fetches_to_apply on collect.fetches (stream, cycle_id)
     where applied_at is null and answer_class in ('data', 'empty');
 create index fetches_by_time on collect.fetches using brin (sent_at) with (pages_per_range = 32, autosummarize = on);

@@ -1,0 +1,176 @@
+"""Asking for everything that is planned, within the budgets of the slice and of the day.
+
+Promises: all pages of a unit or none are applied; a slice that used its share goes on where it ended, also in the
+middle of a unit; what is left out for a limit is counted, and what another kind of budget allows is still asked for.
+Items are counted as they were read: where a guess from the bytes reaches a limit, what waits is applied first. Never:
+no state is written here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from include.contract import AnswerClass, BudgetReason, Request
+from include.engine import apply as applying
+from include.engine import fetch, fetches, frontier, hosts, stage
+from include.engine.closing import Ending
+from include.engine.slices import LeftOut, Open, Slice
+
+if TYPE_CHECKING:
+    from include.engine.cycle import Worker
+
+CONCLUSIVE = frozenset({AnswerClass.DATA, AnswerClass.EMPTY, AnswerClass.UNCHANGED, AnswerClass.ABSENT})
+
+
+def ask_all(worker: Worker, asker: fetch.Asker, part: Slice, apply_now: Callable[[], None]) -> Ending:
+    """Ask for everything planned that this cycle has no last word on, and say how it ended."""
+    queue = deque(part.plan.requests)
+    try:
+        while queue:
+            request = queue.popleft()
+            if is_answered(part, request):
+                continue
+            if worker.stop():
+                return Ending("stopped")
+            if (over := _items_over(part, apply_now)) is not None:
+                return over
+            if (limit := _day_limit(part, request)) is not None:
+                part.limit = part.limit or limit
+                continue
+            if _slice_is_over(part, request):
+                return Ending("more")
+            found = _ask_unit(worker, asker, part, request)
+            queue.extend(asker.line.kept(partial(frontier.plan_found, part=part, found=found)))
+            if request.key in part.open:
+                if _day_limit(part, request) is None:
+                    return Ending("more")
+                continue
+            if part.errors.get(request.key, "").startswith("refused: "):
+                return Ending("refused", part.errors[request.key].removeprefix("refused: "))
+            if part.answers[request.key] is AnswerClass.BLOCKED:
+                return Ending("refused", part.errors[request.key])
+            if part.waiting >= stage.MOST_ROWS:
+                apply_now()
+                worker.signal("applied")
+    except (hosts.Stopped, applying.Interrupted):
+        return Ending("stopped")
+    except hosts.Blocked as blocked:
+        return Ending("blocked", str(blocked), blocked.until)
+    except hosts.UsedUp as used_up:
+        return Ending("quota", str(used_up), used_up.until)
+    except OSError as error:
+        return no_storage(error)
+    return Ending("done") if part.limit is None else Ending("budget", part.limit)
+
+
+def no_storage(error: OSError) -> Ending:
+    """How a slice ends that cannot keep or read answers."""
+    return Ending("storage", f"the raw store cannot be written or read: {error}")
+
+
+def is_answered(part: Slice, request: Request) -> bool:
+    """Say whether asking again in this cycle is of no use.
+
+    A window asks once for what failed after the retries and for an older session that is still missing: only its
+    own session is worth a try every half hour.
+    """
+    answer_class = part.answers.get(request.key)
+    if answer_class is None or not part.is_window:
+        return answer_class in CONCLUSIVE
+    if answer_class is AnswerClass.NOT_YET:
+        return request.session_date != part.cycle.session_date
+    return answer_class in CONCLUSIVE or answer_class is AnswerClass.ERROR
+
+
+def _items_over(part: Slice, apply_now: Callable[[], None]) -> Ending | None:
+    """Say how the slice ends where the day's or its own items are used up; chunks have no day."""
+    budget = part.stream.budget
+    day = budget.day_items - part.spent.items if part.is_window else None
+    least = budget.slice_items if day is None else min(day, budget.slice_items)
+    if part.waiting and part.items + part.waiting >= least:
+        apply_now()
+    if day is not None and part.items >= day:
+        part.limit = part.limit or BudgetReason.ITEM_LIMIT
+        return Ending("budget", part.limit)
+    return Ending("more") if part.items >= budget.slice_items else None
+
+
+def _day_limit(part: Slice, request: Request) -> BudgetReason | None:
+    """Return which of the day's budgets the next request of a kind would overstep; chunks have none."""
+    budget, spent = part.stream.budget, part.spent
+    if not part.is_window:
+        return None
+    if request.kind == "list" and spent.list_pages + part.list_pages >= budget.day_list_pages:
+        return BudgetReason.LIST_PAGE_LIMIT
+    if request.kind == "detail" and spent.details + part.details >= budget.day_details:
+        return BudgetReason.DETAIL_LIMIT
+    return None
+
+
+def _slice_is_over(part: Slice, request: Request) -> bool:
+    budget = part.stream.budget
+    if time.monotonic() - part.started > budget.slice_seconds:
+        return True
+    return request.kind == "list" and part.list_pages >= budget.slice_list_pages
+
+
+def _ask_unit(worker: Worker, asker: fetch.Asker, part: Slice, first: Request) -> list[Request]:
+    """Ask for the pages of a unit, from where it stands; return what else they led to.
+
+    Ends with an answer, or with the unit still open where the slice or the day allows no further page.
+    """
+    stands = part.open.pop(first.key, None)
+    head, page, todo = (stands.head, stands.page, [*stands.todo]) if stands else (None, 0, [first])
+    found: list[Request] = []
+    cursor, answer_class = part.cursor, AnswerClass.ERROR
+    while todo:
+        request = todo[0]
+        if head is not None and page and (limit := _day_limit(part, request)) is not None:
+            part.limit = part.limit or limit
+            part.open[first.key] = Open(head, page, tuple(todo))
+            return found
+        if head is not None and page and not (stands and page == stands.page) and _slice_is_over(part, request):
+            part.open[first.key] = Open(head, page, tuple(todo))
+            return found
+        try:
+            fetched = fetch.ask(asker, request, page, head, is_awaited=len(todo) > 1)
+        except (hosts.Stopped, hosts.Blocked, hosts.UsedUp):
+            if head is not None and page:
+                part.open[first.key] = Open(head, page, tuple(todo))
+            raise
+        todo.pop(0)
+        if request.kind == "list":
+            part.list_pages += 1
+        else:
+            part.details += 1
+
+        worker.signal("stored")
+        if fetched.amended is not None and page == 0 and fetched.amended.key not in part.left_out:
+            part.left_out[fetched.amended.key] = LeftOut(request.session_date, fetched.amended.reason)
+            todo = [fetched.amended.request]
+            continue
+        head = head or fetched.fetch_id
+        page += 1
+        answer_class = fetched.answer_class
+        if fetched.refusal:
+            part.errors[first.key] = f"refused: {fetched.refusal}"
+            break
+        if answer_class not in frontier.READ:
+            part.errors[first.key] = fetched.error or str(answer_class)
+            break
+        todo.extend(fetched.more)
+        found.extend(fetched.found)
+        cursor = fetched.cursor or cursor
+    part.answers[first.key] = answer_class
+    if answer_class in frontier.READ and head is not None:
+        known = head
+        held = asker.line.kept(lambda connection: fetches.load(connection, asker.raw, known))
+        part.to_apply.append(held)
+        part.cursor = cursor
+        # Bytes of a line are a fair guess of rows, and cost no parse here.
+        part.waiting += held.size // applying.FEWEST_BYTES
+    return found
