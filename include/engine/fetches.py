@@ -149,7 +149,7 @@ def last_asking(connection: Connection, cycle_id: int, key: str) -> int | None:
 
 
 def had(connection: Connection, stream: str, keys: Sequence[str]) -> set[str]:
-    """Return those of some keys whose answers were applied."""
+    """Return those of some keys of which a whole answer is stored."""
     rows = connection.execute(query("fetches.had"), {"stream": stream, "keys": list(keys)}).fetchall()
     return {row["request_key"] for row in rows}
 

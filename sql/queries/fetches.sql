@@ -72,10 +72,10 @@ select h.fetch_id as head
  order by h.fetch_id desc limit 1;
 
 -- name: had
--- Those of some keys whose answers were applied.
-select distinct request_key from collect.fetches
- where stream = %(stream)s and request_key = any(%(keys)s) and applied_at is not null and head_fetch is null
-   and answer_class in ('data', 'empty');
+-- Those of some keys of which a whole answer is stored; where it is not applied yet, the next cycle does that first.
+select distinct h.request_key from collect.fetches h
+ where h.stream = %(stream)s and h.request_key = any(%(keys)s) and h.head_fetch is null and h.answer_class in ('data', 'empty')
+   and (h.is_last or exists (select 1 from collect.fetches l where l.head_fetch = h.fetch_id and l.is_last));
 
 -- name: answered_in_run
 -- Keys that another chunk of the same run has had an answer to since it began, where it was read and applied, or says that
