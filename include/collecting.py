@@ -151,6 +151,7 @@ def _worker(source: Source, who: str, stop: Stop, *, asks: bool = True) -> cycle
         reach = credentials.build(
             source,
             host=given.host if "://" in given.host else host,
+            login=given.login,
             password=given.password,
             schema=given.schema,
             port=given.port,

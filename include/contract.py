@@ -131,7 +131,9 @@ class Table:
     (never null) by which the upstream itself orders its answers; a row gives way only to a greater one of
     version, instant of asking and parser. `replaces` = "unit": rows of a unit that a newer answer no longer gives
     are withdrawn; "nothing": rows are only added or revised. `is_copy` marks a replay's copy, which is not
-    published.
+    published. `months`: a table kept `apart` has a part of its own for each month in New York, made when it is
+    first needed, and one that is `locked` is written by one worker a month; then every unit is within the month of its
+    session date. `month` is for the engine: which part is meant.
     """
 
     schema: str
@@ -143,6 +145,8 @@ class Table:
     rules: tuple[Rule, ...] = ()
     version: str | None = None
     replaces: Literal["unit", "nothing"] = "unit"
+    months: Literal["together", "locked", "apart"] = "together"
+    month: str = ""
     is_copy: bool = False
 
     @property
@@ -396,6 +400,7 @@ class Source:
     `key_param` names the query parameter that carries the connection's key, `key_header` the header; with
     `key_in_path` it stands in the address where a request has `{key}`. It is added when a request is sent.
     `several_keys` says that the connection may hold several, with commas between them.
+    `login_header` names the header that carries the login beside it.
     """
 
     name: str
@@ -410,3 +415,4 @@ class Source:
     key_header: str = ""
     key_in_path: bool = False
     several_keys: bool = False
+    login_header: str = ""

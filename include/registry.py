@@ -10,9 +10,9 @@ from functools import cache
 
 from include import schedules
 from include.contract import Source, Stream
-from include.sources import finra
+from include.sources import alpaca, finra
 
-SOURCES: tuple[Source, ...] = (finra.SOURCE,)
+SOURCES: tuple[Source, ...] = (finra.SOURCE, alpaca.SOURCE)
 
 
 class UnknownName(Exception):

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import psycopg
 
 from include.contract import CycleStatus, Parsed, Stream, Unit
-from include.engine import delta, fetches, incidents, stage, steps
+from include.engine import delta, fetches, incidents, months, stage, steps
 from include.engine.db import Connection, connect, query
 from include.engine.fetches import Held
 from include.engine.lease import MARGIN_SECONDS, RENEW_SECONDS, Lease, LeaseLost
@@ -166,6 +166,7 @@ def apply(
         Interrupted: `may_go_on` said no; the parts before are written.
     """
     seconds = STAGING_SECONDS if in_parts else STATEMENT_SECONDS
+    months.ensure(lease.url, stream, (*newest, *rebuilt))
     connection = connect(lease.url, application="daybook apply", statement_timeout=seconds)
     try:
         if in_parts:
@@ -186,8 +187,8 @@ def _at_once(
     """Apply in one transaction, of so many rows at most."""
     lease.guard(connection)
     counts, left = Counts(), most
-    for readings, is_rebuild in groups:
-        if readings:
+    for given, is_rebuild in groups:
+        for readings in months.split(stream, given):
             group = steps.gather(connection, lease.cycle, stream, readings, is_rebuild)
             steps.lock(connection, group)
             steps.fill(connection, group, left)

@@ -20,6 +20,7 @@ def build(
     source: Source,
     *,
     host: str,
+    login: str = "",
     password: str = "",
     schema: str = "",
     port: int | None = None,
@@ -30,6 +31,7 @@ def build(
 
     Args:
         host: with or without a scheme, as people write it in a connection; empty means the source's own.
+        login: the name of the key, where the upstream wants one; it is taken for a secret too.
         password: the key, where the upstream wants one, or several with commas between them where the source says so.
         schema: http or https, where the host does not say.
         extra: `user_agent` names a contact for upstreams that ask for one.
@@ -46,10 +48,17 @@ def build(
         default_host=source.hosts[0],
         user_agent=str((extra or {}).get("user_agent") or source.user_agent or DEFAULT_USER_AGENT),
         params={source.key_param: password} if is_plain and password else {},
-        secrets=tuple(dict.fromkeys([password, *_parts(source, password)])) if password else (),
+        secrets=_secrets(source, login, password),
+        headers={source.login_header: login} if source.login_header and login else {},
         sandbox_url=sandbox_url,
         keys=keys,
     )
+
+
+def _secrets(source: Source, login: str, password: str) -> tuple[str, ...]:
+    """Every text that must not be seen, each once."""
+    parts = [password, *_parts(source, password)] if password else []
+    return tuple(dict.fromkeys([*parts, *([login] if source.login_header and login else [])]))
 
 
 def fingerprint(key: str) -> str:

@@ -42,8 +42,9 @@ class Counts:
 
 
 def lock(connection: Connection, table: Table) -> None:
-    """Take the table's lock for the transaction; tables are locked in name order everywhere."""
-    connection.execute(template("merge.lock"), {"name": table.qualified})
+    """Take the lock of a table, or of its month, for the transaction; in the order of names everywhere."""
+    name = f"{table.qualified}/{table.month}" if table.month else table.qualified
+    connection.execute(template("merge.lock"), {"name": name})
 
 
 def newest(connection: Connection, stream: Stream, table: Table, cycle_id: int, attempt: int) -> Counts:

@@ -124,8 +124,9 @@ def _parts(names: Names) -> dict[str, sql.Composable]:
     table = names.table
     values = tuple(name for name in table.column_names if name not in table.key)
     order = (*((table.version,) if table.version else ()), "sent_at")
+    is_apart = table.months == "apart" and table.month != ""
     return {
-        "target": sql.Identifier(table.schema, table.name),
+        "target": sql.Identifier(table.schema, f"{table.name}_{table.month}" if is_apart else table.name),
         "history": sql.Identifier(table.schema, f"{table.name}_history"),
         "stage": sql.Identifier("pg_temp", f"stage_{table.name}"),
         "units": sql.Identifier("pg_temp", f"units_{table.name}"),

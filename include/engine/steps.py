@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from include.contract import Mode, Stream, Table
-from include.engine import alerts, delta, fetches, merge, pending, stage
+from include.engine import alerts, delta, fetches, merge, months, pending, stage
 from include.engine.db import Connection
 from include.engine.lease import Cycle
 from include.engine.merge import Counts
@@ -58,13 +58,13 @@ class Group:
 def gather(
     connection: Connection, cycle: Cycle, stream: Stream, readings: Sequence[Reading], is_rebuild: bool
 ) -> Group:
-    """Say which readings give rows.
+    """Say which readings, all of one month where the stream keeps months apart, give rows.
 
     A unit is derived from all its askings or not at all: where one is lost, its rows stay as they are. Nor does a
     worker of the release before undo what a newer parser read.
     """
     kept = {reading.unit for reading in readings if is_rebuild and reading.is_lost}
-    group = Group(cycle, stream, readings, is_rebuild, kept, [])
+    group = Group(cycle, months.of_month(stream, readings), readings, is_rebuild, kept, [])
     if is_rebuild and not group.is_copy:
         kept |= fetches.read_by_newer(connection, stream.name, {r.unit for r in readings}, stream.parser_version)
     group.readable = [reading for reading in readings if reading.parsed is not None and reading.unit not in kept]

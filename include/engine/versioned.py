@@ -19,7 +19,7 @@ from include.engine.db import template, transaction
 def copy_of(table: Table, run_id: str) -> Table:
     """Return the declaration of a table's copy for one run."""
     digest = hashlib.sha256(run_id.encode()).hexdigest()[:8]
-    return replace(table, name=f"{table.name}__{digest}", is_copy=True)
+    return replace(table, name=f"{table.name}__{digest}", is_copy=True, months="together")
 
 
 def stream_into_copies(stream: Stream, run_id: str) -> Stream:

@@ -82,7 +82,7 @@ def read(
         )
     form = Form(
         mode=_mode(params.get("mode")),
-        streams=_streams(params.get("streams") or (), streams),
+        streams=_streams(params.get("streams") or (), streams, _mode(params.get("mode"))),
         start=_day(params, "start_date"),
         end=_day(params, "end_date"),
         keys=tuple(dict.fromkeys(_texts(params, "keys"))),
@@ -128,13 +128,16 @@ def _mode(value: Any) -> Mode:
         raise RequestRefused(f"mode is {value!r}; it can be {', '.join(Mode)}.") from None
 
 
-def _streams(wanted: Any, streams: Sequence[Stream]) -> tuple[Stream, ...]:
+def _streams(wanted: Any, streams: Sequence[Stream], mode: Mode) -> tuple[Stream, ...]:
+    """The streams that are named; unnamed, those of the DAG that can do what is asked, all where none can."""
     names = [wanted] if isinstance(wanted, str) else list(wanted)
     unknown = [name for name in names if name not in {stream.name for stream in streams}]
     if unknown:
         known = ", ".join(stream.name for stream in streams)
         raise RequestRefused(f"This DAG has no stream {', '.join(map(str, unknown))}; it has {known}.")
-    return tuple(stream for stream in streams if not names or stream.name in names)
+    if names or mode is not Mode.BACKFILL:
+        return tuple(stream for stream in streams if not names or stream.name in names)
+    return tuple(stream for stream in streams if not stream.snapshot_only) or tuple(streams)
 
 
 def _day(params: Mapping[str, Any], name: str) -> date | None:

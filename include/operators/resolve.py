@@ -79,9 +79,15 @@ def credentials(source: Source) -> Credentials:
             f"Connection {source.connection} has no key. Nothing was asked. Put the key of {source.title} into its "
             f"password: Admin → Connections, or {_variable(source.connection)}."
         )
+    if source.login_header and not connection.login:
+        raise ConnectionUnfit(
+            f"Connection {source.connection} has no login. Nothing was asked. Put the key's ID of {source.title} into "
+            f"its login and the secret into its password: Admin → Connections, or {_variable(source.connection)}."
+        )
     return build(
         source,
         host=connection.host or "",
+        login=connection.login or "",
         password=connection.password or "",
         schema=connection.schema or "",
         port=connection.port,

@@ -36,7 +36,7 @@ def revisions() -> dict[str, tuple[str, str | None]]:
     return found
 
 
-def test_migrations_are_numbered_without_gaps():
+def test_migrations_are_numbered_each_after_the_one_before():
     assert versions()
     assert statement_files.numbering(versions(), revisions()) == []
 
@@ -69,7 +69,8 @@ def test_the_tables_are_what_the_sources_declare(database):
 @pytest.mark.parametrize(
     ("names", "revised"),
     [
-        (["0001_a.sql", "0003_b.sql"], {"0001_a.py": ("0001", None), "0003_b.py": ("0003", "0001")}),
+        (["0002_a.sql", "0003_b.sql"], {"0002_a.py": ("0002", None), "0003_b.py": ("0003", "0002")}),
+        (["0001_a.sql", "0003_b.sql"], {"0001_a.py": ("0001", None), "0003_b.py": ("0003", "0002")}),
         (["0001_a.sql"], {}),
         (["0001_a.sql"], {"0001_a.py": ("0001", "0000")}),
         (["0001_a.sql", "0001_b.sql"], {"0001_a.py": ("0001", None), "0001_b.py": ("0001", "0001")}),
@@ -78,8 +79,13 @@ def test_the_tables_are_what_the_sources_declare(database):
         (["0001_a.sql", "0002_b.py"], {"0001_a.py": ("0001", None), "0002_b.py": ("0002", "0001")}),
     ],
 )
-def test_a_gap_a_twin_or_a_stranger_is_seen(names, revised):
+def test_a_wrong_order_a_twin_or_a_stranger_is_seen(names, revised):
     assert statement_files.numbering([*names, *(name for name in revised if name not in names)], revised)
+
+
+def test_areas_may_keep_numbers_free():
+    revised = {"0001_a.py": ("0001", None), "0010_b.py": ("0010", "0001")}
+    assert statement_files.numbering(["0001_a.sql", "0010_b.sql", *revised], revised) == []
 
 
 HEAD = "-- 0001 a: what for.\n-- Roll-back note: never.\n\n"
