@@ -131,9 +131,10 @@ class Table:
     (never null) by which the upstream itself orders its answers; a row gives way only to a greater one of
     version, instant of asking and parser. `replaces` = "unit": rows of a unit that a newer answer no longer gives
     are withdrawn; "nothing": rows are only added or revised. `is_copy` marks a replay's copy, which is not
-    published. `months`: a table kept `apart` has a part of its own for each month in New York, made when it is
-    first needed, and one that is `locked` is written by one worker a month; then every unit is within the month of its
-    session date. `month` is for the engine: which part is meant.
+    published; no file is made of a table that is not `is_published` either. `months`: a table kept `apart` has a
+    part of its own for each month in New York, made when it is first needed, and one that is `locked` is written by
+    one worker a month; then every unit is within the month of its session date. `month` is for the engine: which part
+    is meant.
     """
 
     schema: str
@@ -148,6 +149,7 @@ class Table:
     months: Literal["together", "locked", "apart"] = "together"
     month: str = ""
     is_copy: bool = False
+    is_published: bool = True
 
     @property
     def qualified(self) -> str:

@@ -111,7 +111,8 @@ def _play(running: Running, options: stack.Options) -> bool:
     if options.recordings is None:
         _run(running, "dispatch", {})
         for source in registry.sources():
-            _run(running, source.name, {})
+            for dag_id in dict.fromkeys(stream.job_name for stream in source.streams):
+                _run(running, dag_id, {})
             _settle(running, source)
         _publish(running)
         lines = [_snapshot_line(running)]

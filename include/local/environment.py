@@ -118,6 +118,8 @@ def _sandbox(url: str) -> dict[str, str]:
     values = {"DAYBOOK_SANDBOX_URL": url}
     for source in registry.sources():
         connection = {"conn_type": "http", "host": source.hosts[0], "password": "sandbox-key"}
+        if source.login_header:
+            connection["login"] = "sandbox-key-id"
         values[connection_variable(source.connection)] = json.dumps(connection)
     hub = {
         "conn_type": "http",

@@ -88,6 +88,8 @@ class Release:
         return Part(name, self.path.replace("{month}", name), date(year, month, 1), after)
 
 
+_ALPACA = Terms("Alpaca's market data agreement forbids redistribution; published privately.")
+
 RELEASES: tuple[Release, ...] = (
     Release(
         name="finra/short_volume",
@@ -96,6 +98,39 @@ RELEASES: tuple[Release, ...] = (
         path="finra/short_volume/{month}.parquet",
         cut="month",
         terms=Terms("FINRA restricts redistribution of its files; published privately."),
+    ),
+    Release(
+        name="alpaca/bars_1d",
+        title="US stocks: daily bars, raw and adjusted for splits, by symbol and feed (Alpaca)",
+        table="market.alpaca_daily_bars",
+        path="alpaca/bars_1d/{month}.parquet",
+        cut="month",
+        terms=_ALPACA,
+    ),
+    Release(
+        name="alpaca/assets",
+        title="US stocks that Alpaca knows, as listed now (Alpaca)",
+        table="market.alpaca_assets",
+        path="alpaca/assets.parquet",
+        cut="whole",
+        terms=_ALPACA,
+    ),
+    Release(
+        name="alpaca/calendar",
+        title="Trading days of the US stock market with their hours (Alpaca)",
+        table="market.alpaca_calendar",
+        path="alpaca/calendar.parquet",
+        cut="whole",
+        terms=_ALPACA,
+    ),
+    Release(
+        name="alpaca/bars_1m",
+        title="US stocks: minute bars, extended hours too, by symbol and feed (Alpaca)",
+        table="market.alpaca_intraday_bars",
+        path="alpaca/bars_1m/{month}.parquet",
+        cut="month",
+        terms=_ALPACA,
+        priority=200,
     ),
 )
 

@@ -47,7 +47,7 @@ def test_one_file_rules_airflows_timetable_the_engines_windows_and_the_command_l
     assert "09:00 Seoul, Tuesday to Saturday" in dag.doc_md
     start = last_instant(stream.schedule.cron, stream.schedule.timezone, datetime(2026, 9, 16, 3, tzinfo=UTC))
     assert start == datetime(2026, 9, 16, 0, 0, tzinfo=UTC)
-    assert collecting.chosen(cli._parser().parse_args(["poll"])) == (stream,)
+    assert stream in collecting.chosen(cli._parser().parse_args(["poll"]))
 
 
 def test_a_session_date_is_told_by_the_markets_own_day_whatever_the_zone(file):

@@ -78,6 +78,7 @@ def _asked_none(name: str, what: str) -> Table:
         session_date="session_date",
         replaces="unit",
         months="locked",
+        is_published=False,
     )
 
 
