@@ -79,6 +79,8 @@ def load() -> Settings:
     if sandbox is not None and urlsplit(sandbox).scheme not in ("http", "https"):
         raise SettingError(f"DAYBOOK_SANDBOX_URL must be an http address, not {sandbox!r}.")
     concurrency = _integer("AI_CONCURRENCY", 60)
+    if concurrency < 1:
+        raise SettingError(f"AI_CONCURRENCY must be at least 1, not {concurrency}.")
     lanes = _integer("DAYBOOK_LANES", 4)
     if not 1 <= lanes <= 64:
         raise SettingError(f"DAYBOOK_LANES must be between 1 and 64, not {lanes}.")
@@ -94,7 +96,7 @@ def load() -> Settings:
         outbox_root=os.environ.get("DAYBOOK_OUTBOX_ROOT") or str(state / "outbox"),
         sandbox_url=sandbox,
         database_url=os.environ.get("DATABASE_URL") or None,
-        ai_concurrency=concurrency if concurrency > 0 else 60,
+        ai_concurrency=concurrency,
         lanes=lanes,
         snapshot_grace=timedelta(seconds=grace),
         keep_runs=_days("DAYBOOK_KEEP_RUNS"),

@@ -56,12 +56,18 @@ class Addresses:
 
 
 def parallelism(values: Mapping[str, str]) -> int:
-    """How many tasks run at once: from the environment to be, else airflow.cfg."""
+    """How many tasks run at once: from the environment to be, else airflow.cfg.
+
+    Raises:
+        SettingError: it is no number.
+    """
     given = values.get("AIRFLOW__CORE__PARALLELISM")
     if given is None:
         config = configparser.ConfigParser(interpolation=None)
         config.read(settings.ROOT / "airflow.cfg", encoding="utf-8")
         given = config.get("core", "parallelism", fallback="8")
+    if not given.strip().isdigit() or int(given) < 1:
+        raise settings.SettingError(f"AIRFLOW__CORE__PARALLELISM must be a whole number of at least 1, not {given!r}.")
     return int(given)
 
 

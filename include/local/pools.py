@@ -39,7 +39,11 @@ def to_write(there: Mapping[str, Mapping[str, Any]], wanted: Mapping[str, Mappin
 
 
 def main(there: Path, wanted: Path) -> int:
-    """Write what Airflow shall import, given what it exported."""
+    """Write what Airflow shall import, given what it exported.
+
+    Raises:
+        SettingError: a setting that sizes a pool cannot be used.
+    """
     pools = sizes(environment.parallelism(settings.environment()), settings.load().ai_concurrency)
     missing = to_write(json.loads(there.read_text(encoding="utf-8")), pools)
     wanted.write_text(json.dumps(missing), encoding="utf-8")
@@ -48,4 +52,7 @@ def main(there: Path, wanted: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))
+    try:
+        sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))
+    except settings.SettingError as refused:
+        sys.exit(f"REFUSED – {refused}")

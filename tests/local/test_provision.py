@@ -11,7 +11,7 @@ import pytest
 
 from include.local import pools, provision
 from include.local.rest import Airflow
-from include.settings import ROOT
+from include.settings import ROOT, SettingError
 
 
 class Fake:
@@ -166,3 +166,14 @@ def test_the_compose_stack_gets_the_same_pools_and_leaves_a_resized_one_alone(
     init = (ROOT / "config" / "compose-init").read_text()
     assert "python -m include.local.pools" in init
     assert "airflow pools import config/pools.json" not in init
+
+
+@pytest.mark.parametrize("name", ["AI_CONCURRENCY", "AIRFLOW__CORE__PARALLELISM"])
+@pytest.mark.parametrize("value", ["many", "-1", "0"])
+def test_a_size_that_cannot_be_is_refused_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    (tmp_path / "there.json").write_text("{}")
+    with pytest.raises(SettingError, match=name):
+        pools.main(tmp_path / "there.json", tmp_path / "wanted.json")
