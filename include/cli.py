@@ -13,14 +13,14 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from datetime import date
+from datetime import date, datetime
 
 import psycopg
 
 from include import calendars, collecting, looking, registry, settings
 from include.collecting import CommandRefused, warehouse
 from include.contract import Mode
-from include.engine import controls, jobs, quarantine
+from include.engine import controls, jobs, quarantine, silences
 from include.engine.migrations import migrate
 
 Verb = Callable[[argparse.Namespace], int]
@@ -39,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         calendars.UnknownCalendar,
         CommandRefused,
         controls.ControlRefused,
+        silences.SilenceRefused,
     ) as refusal:
         print(f"REFUSED – {refusal}", file=sys.stderr)
         return 1
@@ -79,6 +80,13 @@ def _day(text: str) -> date:
         raise argparse.ArgumentTypeError(f"{text!r} is not a date like 2026-09-15") from None
 
 
+def _instant(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an instant like 2026-09-16T12:00+09:00") from None
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="cli", description="Collect, replay and look, without Airflow.")
     verbs = parser.add_subparsers(required=True, metavar="verb")
@@ -100,6 +108,8 @@ def _parser() -> argparse.ArgumentParser:
     waits.add_argument("--rechecks", action="store_true", help="those too that are only read again for revisions")
     waits.add_argument("--limit", type=int, default=50)
     _deciding(verb)
+    wrong = verb("incidents", looking.wrong, "Show what is wrong and lasts.")
+    wrong.add_argument("--over", action="store_true", help="what ended in the last week too")
     shot = verb("snapshot", looking.verdict, "Show the 09:00 snapshot of a date in Seoul.")
     shot.add_argument("day", type=_day, nargs="?", metavar="DATE", help="default: today")
     return parser
@@ -154,7 +164,11 @@ def _deciding(verb: Callable[[str, Verb, str], argparse.ArgumentParser]) -> None
     days.add_argument("action", choices=["list", "close", "open", "reject"])
     days.add_argument("calendar", nargs="?", default="XNYS")
     days.add_argument("day", type=_day, nargs="?")
-    for added in (out, held, days):
+    quiet = verb("silences", looking.quiet, "Keep alerts from being sent for a while.")
+    quiet.add_argument("action", choices=["list", "make", "lift"])
+    quiet.add_argument("what", nargs="?", default="", metavar="KEY", help="key of the alerts (* for anything); number")
+    quiet.add_argument("--until", type=_instant, metavar="INSTANT", help="when it ends, like 2026-09-16T12:00+09:00")
+    for added in (out, held, days, quiet):
         added.add_argument("--who", default=getpass.getuser(), help="who decides (default: this user)")
         added.add_argument("--why", default="", help="why; kept and shown")
 

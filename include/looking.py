@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from datetime import timedelta
 from typing import Any, Literal
 
 from include import calendars, registry
 from include.collecting import CommandRefused, chosen, warehouse
-from include.engine import controls, jobs, quarantine, snapshot, windows
+from include.engine import controls, incidents, jobs, quarantine, silences, snapshot, windows
 from include.engine.db import Row, query, transaction
 from include.engine.verdict import kst
 
@@ -129,6 +130,40 @@ def held(options: argparse.Namespace) -> int:
     others: tuple[controls.Scope, str] = ("dispatch" if options.dispatch else "all", "")
     scope, name = named[0] if named else others
     print(controls.apply(url, controls.Change(options.action, scope, name, options.who, options.why)).words)
+    return 0
+
+
+def wrong(options: argparse.Namespace) -> int:
+    """Show what is wrong and lasts, the worst first."""
+    url = warehouse()
+    since = snapshot.next_cutoff(url)[0] - timedelta(days=7) if options.over else None
+    rows = incidents.listed(url, since)
+    for row in rows:
+        state = row["severity"].upper() if row["closed_at"] is None else f"OVER since {kst(row['closed_at'])}"
+        print(f"{state} – {row['incident_key']}, since {kst(row['opened_at'])}: {row['closed_text'] or row['text']}")
+    if not rows:
+        print("NOTHING – no incident is open")
+    return 0
+
+
+def quiet(options: argparse.Namespace) -> int:
+    """Show the silences that hold, make one, or lift one."""
+    url = warehouse()
+    if options.action == "list":
+        for row in silences.listed(url):
+            until, made = kst(row["ends_at"]), f"by {row['made_by']}: {row['reason']}"
+            print(f"{row['silence_id']:>6}  {row['pattern']}  until {until} {made} ({row['kept_back']} kept back)")
+        return 0
+    if options.action == "lift":
+        if not options.what.isdigit():
+            raise CommandRefused("Name the silence by its number, as `silences list` shows it.")
+        row = silences.lift(url, int(options.what), options.who)
+        print(f"DONE – silence {row['silence_id']} of {row['pattern']} is lifted; what comes from now on is sent")
+        return 0
+    if options.until is None:
+        raise CommandRefused("Say --until when, e.g. 2026-09-16T12:00+09:00: a silence always ends.")
+    row = silences.make(url, options.what, options.until, options.who, options.why)
+    print(f"DONE – alerts {row['pattern']} are not sent until {kst(row['ends_at'])} (silence {row['silence_id']})")
     return 0
 
 

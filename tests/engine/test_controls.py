@@ -321,6 +321,28 @@ def test_the_command_line_controls_and_shows(
     assert run(seoul, monkeypatch, "controls", "off", "--dispatch", "--why", "x", "--who", "kim") == 0
 
 
+def test_the_command_line_shows_incidents_and_makes_silences_that_end(
+    seoul: Seoul, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(seoul, monkeypatch, "incidents") == 0
+    assert capsys.readouterr().out == "NOTHING – no incident is open\n"
+    seoul.sql("select ops.open_incident('lag/krx.prices', 'warning', 'it lags', 'krx.prices', null, interval '1 day')")
+    assert run(seoul, monkeypatch, "incidents") == 0
+    assert capsys.readouterr().out.startswith("WARNING – lag/krx.prices, since 2026-09-16 08:11 KST: it lags")
+    seoul.sql("select ops.close_incidents(array['lag/krx.prices'], 'it is there')")
+    assert run(seoul, monkeypatch, "incidents", "--over") == 0
+    assert "OVER since 2026-09-16 08:11 KST – lag/krx.prices" in capsys.readouterr().out
+    quiet = ("silences", "make", "lag/*", "--until", "2026-09-16T12:00+09:00", "--who", "kim")
+    assert run(seoul, monkeypatch, *quiet) == 1, "without a reason"
+    assert run(seoul, monkeypatch, *quiet, "--why", "KRX moves house") == 0
+    assert "are not sent until 2026-09-16 12:00 KST (silence 1)" in capsys.readouterr().out
+    assert run(seoul, monkeypatch, "silences", "list") == 0
+    assert "lag/*  until 2026-09-16 12:00 KST by kim: KRX moves house (0 kept back)" in capsys.readouterr().out
+    assert run(seoul, monkeypatch, "silences", "lift", "1", "--who", "lee") == 0
+    assert run(seoul, monkeypatch, "silences", "lift", "one") == 1
+    assert run(seoul, monkeypatch, "silences", "make", "x", "--why", "y") == 1, "without an end"
+
+
 def test_the_command_line_shows_the_snapshot_of_a_date(
     seoul: Seoul, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
