@@ -288,11 +288,14 @@ class Chunk:
     `2024-01/g003`). `session_date` is the newest session that it is for. `asks` are JSON values from which `plan`
     makes the requests (`Ask.chunk`); requests of one key in several chunks of a run are sent once. A replay reads
     again the units that the plan names or, where `asks` has `first` and `last`, those with answers for these days.
+    More than one lease's work is cut into `parts`, each with what it asks in place of `asks`: each is worked under a
+    lease of its own, and the whole is done when all of them are. A name has no `#` in it.
     """
 
     name: str
     session_date: date
     asks: Mapping[str, Any]
+    parts: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)

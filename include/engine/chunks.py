@@ -72,6 +72,19 @@ def after(chunks: Callable[[], Iterator[Chunk]], name: str | None) -> Iterator[C
         found = found or chunk.name == name
 
 
+def cut(chunk: Chunk) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the cycles that a chunk is worked in, by name, with what each asks: itself, or its parts (`…#1`, `…#2`).
+
+    Raises:
+        ValueError: its name has the sign that marks parts.
+    """
+    if "#" in chunk.name:
+        raise ValueError(f"The chunk {chunk.name!r} has # in its name, which marks the parts of a chunk.")
+    if not chunk.parts:
+        return [(chunk.name, chunk.asks)]
+    return [(f"{chunk.name}#{number}", asks) for number, asks in enumerate(chunk.parts, start=1)]
+
+
 def ask(
     stream: Stream, mode: Mode, asks: Mapping[str, Any], days: Calendar, cursor: Mapping[str, Any] | None = None
 ) -> Ask:

@@ -245,18 +245,22 @@ def plan(url: str, request: JobRequest, stream: Stream) -> int:
 
 
 def _write(connection: Connection, request: JobRequest, stream: Stream, batch: Sequence[Chunk], planned_to: str) -> int:
+    cycles = [(chunk, *cut) for chunk in batch for cut in chunks.cut(chunk)]
     with connection.transaction():
-        written = connection.execute(
+        row = connection.execute(
             query("jobs.write_chunks"),
             {
                 "stream": stream.name,
                 "mode": str(request.mode),
                 "run_id": request.name,
-                "slots": [f"{request.name}/{chunk.name}" for chunk in batch],
-                "days": [chunk.session_date for chunk in batch],
-                "chunks": [json.dumps(dict(chunk.asks)) for chunk in batch],
+                "slots": [f"{request.name}/{name}" for _, name, _ in cycles],
+                "kinds": ["part" if chunk.parts else "chunk" for chunk, _, _ in cycles],
+                "days": [chunk.session_date for chunk, _, _ in cycles],
+                "chunks": [json.dumps(dict(asks)) for _, _, asks in cycles],
             },
-        ).rowcount
+        ).fetchone()
+        assert row is not None
+        written = int(row["wholes"])
         connection.execute(
             query("jobs.planned"),
             {"run_id": request.name, "stream": stream.name, "to": planned_to, "written": written},
@@ -324,8 +328,9 @@ def dry_run(url: str, request: JobRequest) -> list[str]:
             for chunk in chunks_of(request, stream, days, now, about):
                 count += 1
                 if request.mode is not Mode.REPLAY:
-                    ask = replace(chunks.ask(stream, request.mode, chunk.asks, days), subjects=about)
-                    keys.update(each.key for each in stream.plan(ask))
+                    for _, asks in chunks.cut(chunk):
+                        ask = replace(chunks.ask(stream, request.mode, asks, days), subjects=about)
+                        keys.update(each.key for each in stream.plan(ask))
             requests = len(keys) * stream.usual_requests
             seconds = requests * stream.host_group.interval.total_seconds()
             lines.append(

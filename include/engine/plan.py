@@ -67,8 +67,26 @@ def _window(connection: Connection, stream: Stream, cycle: Cycle, days: Calendar
         at=windows.now(connection),
         subjects=subjects.held(connection, stream),
     )
-    requests = tuple(request for request in stream.plan(ask) if request.key in due or request.key not in held)
-    return Plan(requests, tuple(sessions), due, checkpoint)
+    requests = [request for request in stream.plan(ask) if request.key in due or request.key not in held]
+    known = {request.key for request in requests}
+    opened = _opened(connection, stream, max(since, stream.first_session), ask)
+    return Plan((*requests, *(r for r in opened if r.key not in known)), tuple(sessions), due, checkpoint)
+
+
+def _opened(connection: Connection, stream: Stream, since: date, ask: Ask) -> list[Request]:
+    """Plan days before `since` that an operator called open: the ground was gone over while they counted as closed.
+
+    Each is asked for once; what has no answer then is a pending key like any other.
+    """
+    span = {"stream": stream.name, "calendar": stream.calendar, "first": stream.first_session, "since": since}
+    days = [row["day"] for row in connection.execute(query("plan.opened"), span).fetchall()]
+    if not days:
+        return []
+    wanted = list(stream.plan(replace(ask, sessions=tuple(days), pending=(), cursor={})))
+    keys = [request.key for request in wanted]
+    rows = connection.execute(query("plan.looked_at"), {"stream": stream.name, "keys": keys}).fetchall()
+    looked_at = {row["key"] for row in rows}
+    return [request for request in wanted if request.key not in looked_at]
 
 
 def _first_session(connection: Connection, stream: Stream, newest: date) -> date:

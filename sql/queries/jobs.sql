@@ -37,12 +37,16 @@ with asked as (
 select 1 from opened;
 
 -- name: write_chunks
--- Chunks of a run, newest first; those that are there already stay as they are.
-insert into collect.cycles (stream, mode, slot, run_id, session_date, kind, chunk, created_at, updated_at)
-select %(stream)s, %(mode)s, c.slot, %(run_id)s, c.day, 'chunk', c.chunk, collect.clock(), collect.clock()
-  from unnest(%(slots)s::text[], %(days)s::date[], %(chunks)s::jsonb[]) with ordinality as c (slot, day, chunk, n)
- order by c.n
-on conflict do nothing;
+-- Chunks of a run, or their parts, newest first; those that are there already stay as they are. Wholes are counted.
+with written as (
+    insert into collect.cycles (stream, mode, slot, run_id, session_date, kind, chunk, created_at, updated_at)
+    select %(stream)s, %(mode)s, c.slot, %(run_id)s, c.day, c.kind, c.chunk, collect.clock(), collect.clock()
+      from unnest(%(slots)s::text[], %(kinds)s::text[], %(days)s::date[], %(chunks)s::jsonb[]) with ordinality as c (slot, kind, day, chunk, n)
+     order by c.n
+    on conflict do nothing
+    returning slot
+)
+select count(distinct split_part(slot, '#', 1)) as wholes from written;
 
 -- name: planned
 -- How far the chunks of a run's stream have been written.
@@ -53,8 +57,28 @@ update collect.job_runs
 
 -- name: progress
 -- How far a run is, or one of its streams: what is over is counted in cycles_by_run alone, what waits in
--- cycles_ready_of_stream, and the first and last of each are looked up, so that a run of millions is counted at once.
-with over as (
+-- cycles_ready_of_stream, and the first and last of each are looked up, so that a run of millions is counted at once. Parts of
+-- a chunk are counted as the one whole that they are.
+with parts as (
+    select count(*) as n, count(*) filter (where cycle_status = 'SUCCESS') as done, count(*) filter (where cycle_status = 'FAILED') as failed,
+           count(*) filter (where outcome = 'failed_terminal') as failed_terminal,
+           count(*) filter (where cycle_status = 'BUDGET_EXHAUSTED') as out_of_budget, count(*) filter (where outcome = 'partial') as partial,
+           count(*) filter (where cycle_status = 'RUNNING') as running,
+           count(*) filter (where cycle_status in ('NOT_STARTED', 'PENDING')) as open
+      from collect.cycles
+     where run_id = %(run_id)s and kind = 'part' and (%(stream)s::text is null or stream = %(stream)s)
+     group by stream, split_part(slot, '#', 1)
+), wholes as (
+    -- By how much the counts of cycles are more than those of wholes.
+    select coalesce(sum(done - (done = n)::int), 0) as done,
+           coalesce(sum(failed - (failed > 0 and running = 0 and open = 0)::int), 0) as failed,
+           coalesce(sum(failed_terminal - (failed_terminal > 0)::int), 0) as failed_terminal,
+           coalesce(sum(out_of_budget - (out_of_budget > 0 and failed = 0 and running = 0 and open = 0)::int), 0) as out_of_budget,
+           coalesce(sum(partial - (partial > 0)::int), 0) as partial,
+           coalesce(sum(running - (running > 0)::int), 0) as running,
+           coalesce(sum(open - (open > 0 and running = 0)::int), 0) as open
+      from parts
+), over as (
     select count(*) filter (where cycle_status = 'SUCCESS') as done,
            count(*) filter (where cycle_status = 'FAILED') as failed,
            count(*) filter (where outcome = 'failed_terminal') as failed_terminal,
@@ -89,14 +113,16 @@ with over as (
            where c.run_id = r.run_id and c.stream = s.stream and c.cycle_status = 'FAILED' order by c.cycle_id limit 1) f on true
      where r.run_id = %(run_id)s and (%(stream)s::text is null or s.stream = %(stream)s)
 )
-select o.done + o.failed + o.out_of_budget + n.running + w.open as total, o.done, o.failed, o.failed_terminal, o.out_of_budget,
-       n.running, w.open, o.partial, o.rows_new, o.rows_changed, o.rows_withdrawn, o.rows_read,
+select (o.done - p.done + o.failed - p.failed + o.out_of_budget - p.out_of_budget + n.running - p.running + w.open - p.open)::bigint as total,
+       (o.done - p.done)::bigint as done, (o.failed - p.failed)::bigint as failed,
+       (o.failed_terminal - p.failed_terminal)::bigint as failed_terminal, (o.out_of_budget - p.out_of_budget)::bigint as out_of_budget,
+       (n.running - p.running)::bigint as running, (w.open - p.open)::bigint as open, (o.partial - p.partial)::bigint as partial, o.rows_new, o.rows_changed, o.rows_withdrawn, o.rows_read,
        (select c.slot from collect.cycles c where c.cycle_id = e.good) as last_good,
        (select c.slot from collect.cycles c where c.cycle_id = least(e.waiting, n.first)) as restart_at,
        (select c.slot || ': ' || c.failure_reason from collect.cycles c where c.cycle_id = e.failed) as first_failure,
        (select coalesce(bool_and(coalesce(r.planned_to ->> s.stream = 'all', false)), false)
           from collect.job_runs r, unnest(r.streams) as s (stream) where r.run_id = %(run_id)s) as is_planned
-  from over o, running n, waiting w, ends e;
+  from over o, running n, waiting w, ends e, wholes p;
 
 -- name: next_eligible
 -- When the next chunk of a run's stream can be claimed; a running one may come back when its lease ends.

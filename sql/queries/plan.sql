@@ -24,3 +24,16 @@ select coalesce(sum(list_page_count), 0)::int as list_pages, coalesce(sum(fetche
 -- The window before a cycle's own, and what it came to.
 select cycle_status, outcome from collect.cycles
  where stream = %(stream)s and window_start < %(window_start)s order by window_start desc limit 1;
+
+-- name: opened
+-- Days that an operator called open although the ground was gone over before; newest first.
+select day from collect.calendar_exceptions
+ where calendar = %(calendar)s and state = 'open' and day >= %(first)s and day < %(since)s
+ order by day desc;
+
+-- name: looked_at
+-- Those of some keys that are pending, or had an answer as of an open day; what was absent on a closed one is no word.
+select k.key from unnest(%(keys)s::text[]) as k (key)
+ where exists (select 1 from collect.pending p where p.stream = %(stream)s and p.key = k.key)
+    or exists (select 1 from collect.fetches f
+                where f.stream = %(stream)s and f.request_key = k.key and f.answer_class in ('data', 'empty', 'unchanged', 'not_yet'));

@@ -260,3 +260,52 @@ def test_a_window_that_the_next_one_closes_is_told_in_the_same_transaction(desk:
     assert told["created_at"] >= closed["finished_at"]
     assert "session 2026-09-15" in told["text"]
     assert "mode=backfill" in told["text"]
+
+
+def test_a_day_behind_the_checkpoint_that_is_open_after_all_is_asked_for_by_itself(plain: Desk) -> None:
+    saturday = date(2026, 9, 19)
+    plain.cdn.publish(FRIDAY)
+    plain.at(ny(FRIDAY))
+    plain.poll()
+    plain.cdn.publish(NEXT_MONDAY)
+    plain.at(ny(NEXT_MONDAY))
+    plain.poll()
+    assert plain.checkpoint() == NEXT_MONDAY
+    windows.decide(plain.url, "XNYS", saturday, "open", "an operator", "a special session")
+    tuesday = NEXT_MONDAY + timedelta(days=1)
+    plain.cdn.publish(tuesday)
+    plain.at(ny(tuesday))
+    assert plain.poll().status is SUCCESS
+    assert len(plain.cdn.asked(day=saturday)) == 6
+    assert {entry["why"] for entry in plain.pending().values()} == {"not_published"}
+    plain.cdn.publish(saturday)
+    wednesday = tuesday + timedelta(days=1)
+    plain.cdn.publish(wednesday)
+    plain.at(ny(wednesday))
+    assert plain.poll().status is SUCCESS
+    assert saturday in plain.held_days()
+    asked = len(plain.cdn.asked(day=saturday))
+    thursday = wednesday + timedelta(days=1)
+    plain.cdn.publish(thursday)
+    plain.at(ny(thursday))
+    plain.poll()
+    assert len(plain.cdn.asked(day=saturday)) <= asked + 1
+    assert plain.checkpoint() == thursday
+
+
+def test_a_closed_day_that_gave_data_in_a_backfill_is_proposed_as_open(plain: Desk) -> None:
+    labor_day = date(2026, 9, 7)
+    plain.cdn.publish(labor_day, facilities=("CNMS",))
+    plain.backfill(labor_day)
+    proposal = plain.one("select * from collect.calendar_exceptions")
+    assert (proposal["calendar"], proposal["day"], proposal["state"]) == ("XNYS", labor_day, "proposed")
+    assert "which the calendar calls closed" in proposal["reason"]
+    assert plain.held_days() == {labor_day}
+
+
+def test_an_expected_day_that_a_backfill_finds_empty_beside_a_filled_one_is_proposed_as_closed(plain: Desk) -> None:
+    plain.cdn.publish(TUESDAY)
+    plain.backfill(MONDAY, TUESDAY)
+    proposal = plain.one("select * from collect.calendar_exceptions")
+    assert (proposal["day"], proposal["state"]) == (MONDAY, "proposed")
+    assert "but has for later sessions" in proposal["reason"]

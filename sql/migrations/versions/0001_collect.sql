@@ -254,6 +254,7 @@ create index cycles_ready on collect.cycles (cycle_status, next_eligible_at, run
 create index cycles_ready_of_stream on collect.cycles (run_id, stream, mode, cycle_id)
     where cycle_status in ('NOT_STARTED', 'PENDING');
 create index cycles_leased on collect.cycles (lease_until) where cycle_status = 'RUNNING';
+create index cycles_parts on collect.cycles (run_id, stream) where kind = 'part';
 create index cycles_untold on collect.cycles (stream, cycle_id) where new_count + changed_count + withdrawn_count > told_count;
 create index cycles_over on collect.cycles (finished_at, cycle_id)
     where cycle_status in ('SUCCESS', 'FAILED', 'BUDGET_EXHAUSTED');
