@@ -5,9 +5,9 @@
 
 Promises: each has a database of its own on one server, with 100,000 ended and 5,000 open units of work, which are
 topped up and vacuumed before each run; a run does nothing but take a unit and end it as a success, one at a time;
-that each was taken once and ended is checked after every run. Two views: `statements` has pgbench send each one's
-own statements, prepared, over connections that stay open, so that the client is the same for all; `libraries` has
-each one's own Python do it, over connections that stay open.
+that each was taken once and ended is checked after every run. Two views: `statements` has libpq send each one's own
+statements, prepared, so that the client is the same for all; `libraries` has each one's own Python do it. In both,
+connections stay open, and each has done a few units before it counts. Judged is the ratio to the faster rival.
 
 What each does for it:
     ours           looks for leases that ran out and for freezes, then claims under SKIP LOCKED with a fresh random
@@ -26,19 +26,15 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
-import resource
 import statistics
-import subprocess
 import sys
-import tempfile
 import threading
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,18 +44,61 @@ if __name__ == "__main__":
 import asyncpg
 import procrastinate
 from pgqueuer.adapters.persistence.queries import EntrypointExecutionParameter, Queries
-from psycopg.conninfo import conninfo_to_dict
+from psycopg import pq
 
 from include.contract import CycleStatus, Mode
 from include.engine import lease
 from include.engine.db import connect
 from include.local.postgres import Cluster
-from tests.benchmarks.measuring import Cost, Judged, interleaved, judge, of_server, spending, summary, table, warehouse
+from tests.benchmarks.measuring import (
+    Cost,
+    Judged,
+    interleaved,
+    judge,
+    of_server,
+    ratios,
+    spending,
+    summary,
+    table,
+    warehouse,
+)
 
 ENDED, OPEN = 100_000, 5_000
 FLOOR, AIM = 1.3, 3
 STREAM, RUN = "bench.stream", "bench-run"
 HEARTBEAT = timedelta(seconds=30)
+# Units that each connection does before it counts: by then its statements are prepared and their plans kept.
+WARM = 10
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What a queue sends for one unit: how it is taken, and how it is ended by these columns of what was taken."""
+
+    take: str
+    end: str
+    by: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Workers with their connections: `work` has each do so many units, `close` ends them."""
+
+    work: Callable[[int], None]
+    close: Callable[[], None]
+
+
+def in_threads(workers: Sequence[Callable[[int], None]]) -> Callable[[int], None]:
+    """Return what has every worker do so many units, each in a thread."""
+
+    def work(each: int) -> None:
+        threads = [threading.Thread(target=worker, args=(each,)) for worker in workers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    return work
 
 
 def sql(url: str, *statements: str) -> Any:
@@ -117,37 +156,35 @@ class Ours:
             )
         )
 
-    def script(self) -> str:
+    def steps(self) -> Steps:
         """What claiming and settling come to in the database."""
-        return f"""
-            select cycle_id, lease_token
-              from collect.claim('{STREAM}', 'backfill', '{RUN}', 'bench', '300 seconds') \\gset
-            select collect.settle(:cycle_id, :lease_token, 'SUCCESS', '{{}}');
-        """
+        return Steps(
+            f"select cycle_id, lease_token from collect.claim('{STREAM}', 'backfill', '{RUN}', 'bench', '300 seconds')",
+            "select collect.settle($1, $2, 'SUCCESS', '{}')",
+            by=(0, 1),
+        )
 
-    def by_library(self, workers: int, jobs: int) -> Callable[[], None]:
+    def by_library(self, workers: int) -> Workers:
         """The engine's own functions, in threads."""
         connections = [
             (connect(self.url, autocommit=True, statement_timeout=15), connect(self.url)) for _ in range(workers)
         ]
 
-        def work(reading: Any, applying: Any) -> None:
-            for _ in range(jobs // workers):
-                held = lease.claim_on(reading, self.url, STREAM, Mode.BACKFILL, RUN, "bench")
-                assert held is not None
-                held.settle_and_commit(applying, CycleStatus.SUCCESS, {})
+        def worker(reading: Any, applying: Any) -> Callable[[int], None]:
+            def work(each: int) -> None:
+                for _ in range(each):
+                    held = lease.claim_on(reading, self.url, STREAM, Mode.BACKFILL, RUN, "bench")
+                    assert held is not None
+                    held.settle_and_commit(applying, CycleStatus.SUCCESS, {})
 
-        def run() -> None:
-            threads = [threading.Thread(target=work, args=pair) for pair in connections]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
+            return work
+
+        def close() -> None:
             for pair in connections:
                 for connection in pair:
                     connection.close()
 
-        return run
+        return Workers(in_threads([worker(*pair) for pair in connections]), close)
 
 
 class Procrastinate:
@@ -191,19 +228,20 @@ class Procrastinate:
             )
         )
 
-    def script(self) -> str:
+    def steps(self) -> Steps:
         """What its job manager sends."""
-        return """
-            select id, status, task_name, priority, lock, queueing_lock, args, scheduled_at, queue_name, attempts,
-                   worker_id from procrastinate_fetch_job_v2(array['bench']::varchar[], 1) \\gset
-            select procrastinate_finish_job_v1(:id, 'succeeded', false);
-        """
+        return Steps(
+            "select id, status, task_name, priority, lock, queueing_lock, args, scheduled_at, queue_name, attempts,"
+            " worker_id from procrastinate_fetch_job_v2(array['bench']::varchar[], 1)",
+            "select procrastinate_finish_job_v1($1, 'succeeded', false)",
+            by=(0,),
+        )
 
-    def by_library(self, workers: int, jobs: int) -> Callable[[], None]:
+    def by_library(self, workers: int) -> Workers:
         """Its job manager over its own pool."""
 
-        async def work(manager: Any) -> None:
-            for _ in range(jobs // workers):
+        async def work(manager: Any, each: int) -> None:
+            for _ in range(each):
                 job = await manager.fetch_job(["bench"], worker_id=1)
                 await manager.finish_job(job, procrastinate.jobs.Status.SUCCEEDED, delete_job=False)
 
@@ -214,15 +252,14 @@ class Procrastinate:
         loop.run_until_complete(app.open_async())
         loop.run_until_complete(app.connector.pool.wait())  # type: ignore[attr-defined]
 
-        async def all_of_them() -> None:
-            await asyncio.gather(*(work(app.job_manager) for _ in range(workers)))
+        async def all_of_them(each: int) -> None:
+            await asyncio.gather(*(work(app.job_manager, each) for _ in range(workers)))
 
-        def run() -> None:
-            loop.run_until_complete(all_of_them())
+        def close() -> None:
             loop.run_until_complete(app.close_async())
             loop.close()
 
-        return run
+        return Workers(lambda each: loop.run_until_complete(all_of_them(each)), close)
 
 
 class PgQueuer:
@@ -278,7 +315,7 @@ class PgQueuer:
             )
         )
 
-    def script(self) -> str:
+    def steps(self) -> Steps:
         """What its queries send."""
         queries = Queries.from_asyncpg_connection(None)  # type: ignore[arg-type]
         asked = queries.qbq.build_dequeue_query(
@@ -294,11 +331,11 @@ class PgQueuer:
         for number, value in reversed(list(enumerate(asked.args, start=1))):
             pick = pick.replace(f"${number}", values[type(value)].format(value))
         end = queries.qbq.build_log_job_query()
-        for number, text in ((1, "array[:id]"), (2, "array['successful']"), (3, "array[null]")):
+        for number, text in ((2, "array['successful']"), (3, "array[null]"), (1, "array[$1::bigint]")):
             end = end.replace(f"${number}", text)
-        return f"{pick} \\gset\n{end};"
+        return Steps(pick, end, by=(0,))
 
-    def by_library(self, workers: int, jobs: int) -> Callable[[], None]:
+    def by_library(self, workers: int) -> Workers:
         """Its queries over asyncpg, the driver that it recommends."""
 
         async def opened() -> list[Any]:
@@ -307,27 +344,56 @@ class PgQueuer:
         loop = asyncio.new_event_loop()
         connections = loop.run_until_complete(opened())
 
-        async def work(connection: Any) -> None:
+        async def work(connection: Any, left: int) -> None:
             queries, me = Queries.from_asyncpg_connection(connection), uuid.uuid4()
-            left = jobs // workers
             while left > 0:
                 taken = await queries.dequeue(min(self.at_once, left), self.limits, me, None, HEARTBEAT)
                 await queries.log_jobs([(job, "successful", None) for job in taken])
                 left -= len(taken)
 
-        async def all_of_them() -> None:
-            await asyncio.gather(*map(work, connections))
+        async def all_of_them(each: int) -> None:
+            await asyncio.gather(*(work(connection, each) for connection in connections))
+
+        async def closed() -> None:
             for connection in connections:
                 await connection.close()
 
-        def run() -> None:
-            loop.run_until_complete(all_of_them())
+        def close() -> None:
+            loop.run_until_complete(closed())
             loop.close()
 
-        return run
+        return Workers(lambda each: loop.run_until_complete(all_of_them(each)), close)
 
 
 # --- running
+
+
+def by_statements(queue: Any, workers: int) -> Workers:
+    """A queue's own statements, prepared and sent by libpq, in threads."""
+    steps = queue.steps()
+    connections = [pq.PGconn.connect(queue.url.encode()) for _ in range(workers)]
+
+    def checked(result: Any) -> Any:
+        assert result.status in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK), result.error_message
+        return result
+
+    def worker(connection: Any) -> Callable[[int], None]:
+        checked(connection.prepare(b"take", steps.take.encode()))
+        checked(connection.prepare(b"end", steps.end.encode()))
+
+        def work(each: int) -> None:
+            for _ in range(each):
+                taken = checked(connection.exec_prepared(b"take", []))
+                values = [taken.get_value(0, column) for column in steps.by]
+                checked(connection.exec_prepared(b"end", values))
+
+        return work
+
+    def close() -> None:
+        for connection in connections:
+            connection.finish()
+
+    return Workers(in_threads([worker(connection) for connection in connections]), close)
 
 
 @dataclass(frozen=True)
@@ -335,48 +401,20 @@ class Bench:
     """The server, and the queues that live on it."""
 
     postmaster: int
-    pgbench: Path
-    scratch: Path
     queues: tuple[Any, ...]
 
-    def by_library(self, queue: Any, workers: int, jobs: int) -> Cost:
-        """Do so many units with a queue's own Python."""
+    def run(self, queue: Any, made: Callable[[int], Workers], workers: int, jobs: int) -> Cost:
+        """Do so many units with workers that are warm."""
         queue.top_up()
         before = queue.ended()
-        run = queue.by_library(workers, jobs)
+        crew = made(workers)
+        crew.work(WARM)
         with spending(of_server(self.postmaster)) as spent:
-            run()
-            settle()
-        assert queue.ended() - before == jobs, f"{queue.name}: not each of {jobs} was taken once and ended"
+            crew.work(jobs // workers)
+        crew.close()
+        done = queue.ended() - before
+        assert done == jobs + WARM * workers, f"{queue.name}: not each of {jobs} was taken once and ended"
         return spent.cost
-
-    def by_statements(self, queue: Any, workers: int, jobs: int) -> Cost:
-        """Do so many units with a queue's own statements, sent by pgbench."""
-        queue.top_up()
-        before = queue.ended()
-        script = self.scratch / f"{queue.name}.sql"
-        script.write_text(queue.script(), encoding="utf-8")
-        parts = conninfo_to_dict(queue.url)
-        command = [str(self.pgbench), "-n", "-M", "prepared", "-c", str(workers), "-j", "1", "-t", str(jobs // workers)]
-        command += ["-f", str(script), "-h", str(parts["host"]), "-p", str(parts["port"]), "-U", str(parts["user"])]
-        environment = {**os.environ, "PGPASSWORD": str(parts["password"])}
-        client = _of_children()
-        with spending(of_server(self.postmaster)) as spent:
-            done = subprocess.run([*command, str(parts["dbname"])], env=environment, capture_output=True, text=True)
-            settle()
-        assert done.returncode == 0, done.stderr[-2000:]
-        assert queue.ended() - before == jobs, f"{queue.name}: not each of {jobs} was taken once and ended"
-        return Cost(_of_children() - client, spent.cost.server, spent.cost.wall)
-
-
-def settle() -> None:
-    """Wait until the server has taken notice of connections that were closed: what they cost is counted then."""
-    time.sleep(0.05)
-
-
-def _of_children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 @contextmanager
@@ -389,8 +427,7 @@ def prepared(cluster: Cluster, warehouse_url: str) -> Iterator[Bench]:
         others = [cluster.create_database(name) for name in names]
         pgqueuer = PgQueuer(others[1]).make()
         queues = (Ours(warehouse_url), Procrastinate(others[0]), pgqueuer, PgQueuer(others[1], at_once=10))
-        with tempfile.TemporaryDirectory(prefix="daybook-bench-") as scratch:
-            yield Bench(cluster.process.pid, cluster.binaries / "pgbench", Path(scratch), queues)
+        yield Bench(cluster.process.pid, queues)
     finally:
         for name in names:
             cluster.drop_database(name)
@@ -401,17 +438,18 @@ def measure(bench: Bench, workers: int, jobs: int, rounds: int) -> list[str]:
     """Both views for one number of workers."""
     jobs -= jobs % (workers * 10)
     lines = []
-    for view, run, queues in (
-        ("statements", bench.by_statements, bench.queues[:3]),
-        ("libraries", bench.by_library, bench.queues),
-    ):
-        kinds = {queue.name: (lambda queue=queue, run=run: run(queue, workers, jobs)) for queue in queues}
+    for view, queues in (("statements", bench.queues[:3]), ("libraries", bench.queues)):
+        kinds = {}
+        for queue in queues:
+            made = queue.by_library if view == "libraries" else partial(by_statements, queue)
+            kinds[queue.name] = partial(bench.run, queue, made, workers, jobs)
         taken = interleaved(kinds, rounds)
         lines += [f"{workers} workers, {view}: {jobs:,} claimed and settled", table(taken, jobs, "job")]
         median = {name: statistics.median(cost.cpu for cost in costs) for name, costs in taken.items()}
         faster = min(("procrastinate", "pgqueuer"), key=median.__getitem__)
-        values = tuple(theirs.cpu / own.cpu for theirs, own in zip(taken[faster], taken["ours"], strict=True))
-        lines.append(judge(Judged(f"{workers:>2} workers, {view}: {faster} / ours", values, floor=FLOOR, aim=AIM)))
+        values = tuple(ratios(taken[faster], taken["ours"]))
+        name = f"{workers:>2} workers, {view}: {faster}, the faster rival, / ours"
+        lines.append(judge(Judged(name, values, floor=FLOOR, aim=AIM)))
     return lines
 
 

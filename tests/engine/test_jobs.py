@@ -393,6 +393,29 @@ def test_a_run_of_which_every_chunk_failed_has_failed(week: Desk) -> None:
     assert run_row(week)["outcome"] == "failed_retriable"
 
 
+def test_a_run_of_which_every_failure_is_terminal_has_failed_for_good(week: Desk) -> None:
+    request = week.request(Mode.BACKFILL, MONDAY)
+    week.begin(request)
+    week.sql(
+        "update collect.cycles set cycle_status = 'FAILED', failure_kind = 'refused', failure_reason = 'a test',"
+        " outcome = 'failed_terminal', finished_at = collect.clock() where run_id = %s",
+        request.name,
+    )
+    assert jobs.conclude(week.url, request.name)[0] is Outcome.FAILED_TERMINAL
+    assert run_row(week)["outcome"] == "failed_terminal"
+
+
+@pytest.mark.parametrize("days", [(MONDAY, FRIDAY), (date(2026, 9, 12), date(2026, 9, 13))])
+def test_no_run_is_over_before_every_stream_is_planned(week: Desk, days: tuple[date, date]) -> None:
+    """Neither with chunks nor without any."""
+    request = week.request(Mode.BACKFILL, *days)
+    week.do(request)
+    assert jobs.conclude(week.url, request.name)[0] is Outcome.SUCCESS
+    week.sql("update collect.job_runs set streams = streams || array['finra.another'], outcome = null")
+    assert jobs.conclude(week.url, request.name)[0] is None
+    assert run_row(week)["outcome"] is None
+
+
 def test_a_run_over_days_without_a_chunk_is_a_success_at_once(week: Desk) -> None:
     request = week.request(Mode.BACKFILL, date(2026, 9, 12), date(2026, 9, 13))
     assert week.do(request) == []

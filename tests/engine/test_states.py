@@ -12,6 +12,7 @@ import pytest
 
 from include.contract import CycleStatus, Mode
 from include.engine import jobs
+from include.engine.db import query
 from include.engine.lease import LeaseLost
 from tests.engine.cdn import Trouble
 from tests.engine.desk import STREAM, TUESDAY, WEDNESDAY, Desk, ny
@@ -319,3 +320,17 @@ def test_a_claim_among_them_reads_a_handful_of_pages(crowded: Desk) -> None:
         ).fetchone()[0]  # type: ignore[index]
     pages = plan["Plan"]["Shared Hit Blocks"] + plan["Plan"]["Shared Read Blocks"]
     assert pages < 150, plan
+
+
+@pytest.mark.parametrize("stream", [None, STREAM.name])
+def test_how_far_a_run_is_reads_indexes_of_its_own_chunks_alone(crowded: Desk, stream: str | None) -> None:
+    """What is over is counted in one index, what waits in another, and neither looks at another run."""
+    with psycopg.connect(crowded.url, autocommit=True) as connection:
+        for run, name in (("old-7", "progress"), (RUN, "progress"), (RUN, "next_eligible")):
+            values = {"run_id": run, "stream": stream or STREAM.name if name == "next_eligible" else stream}
+            lines = connection.execute(f"explain {query(f'jobs.{name}')}", values).fetchall()  # type: ignore[arg-type]
+            plan = "\n".join(line for (line,) in lines)
+            assert "Seq Scan on cycles" not in plan, plan
+            if name == "progress":
+                assert "Index Only Scan using cycles_by_run" in plan, plan
+                assert "using cycles_ready_of_stream" in plan, plan
