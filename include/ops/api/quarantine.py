@@ -35,7 +35,7 @@ from include.ops.api.warehouse import Warehouse
 
 router = APIRouter(tags=["quarantine"])
 
-State = Literal["open", "retried", "accepted", "dropped", "resolved"]
+State = Literal["open", "accepted", "dropped", "resolved"]
 Number = Annotated[int, Path(ge=1, lt=2**63, description="Number of the entry.")]
 
 

@@ -409,7 +409,7 @@ create table collect.quarantine (
     reason          text not null,
     content         text check (length(content) <= 2000),
     parser_version  integer not null,
-    state           text not null default 'open' check (state in ('open', 'retried', 'accepted', 'dropped', 'resolved')),
+    state           text not null default 'open' check (state in ('open', 'accepted', 'dropped', 'resolved')),
     resolved_by     text,
     resolved_why    text,
     resolved_at     timestamptz(6),
