@@ -126,14 +126,15 @@ def _ask_unit(worker: Worker, asker: fetch.Asker, part: Slice, first: Request) -
     stands = part.open.pop(first.key, None)
     head, page, todo = (stands.head, stands.page, [*stands.todo]) if stands else (None, 0, [first])
     found: list[Request] = []
-    cursor, answer_class = part.cursor, AnswerClass.ERROR
+    cursor, answer_class, is_amended = part.cursor, AnswerClass.ERROR, False
     while todo:
         request = todo[0]
         if head is not None and page and (limit := _day_limit(part, request)) is not None:
             part.limit = part.limit or limit
             part.open[first.key] = Open(head, page, tuple(todo))
             return found
-        if head is not None and page and not (stands and page == stands.page) and _slice_is_over(part, request):
+        may_be_cut = not is_amended and not (stands and page == stands.page)
+        if head is not None and page and may_be_cut and _slice_is_over(part, request):
             part.open[first.key] = Open(head, page, tuple(todo))
             return found
         try:
@@ -151,7 +152,8 @@ def _ask_unit(worker: Worker, asker: fetch.Asker, part: Slice, first: Request) -
         worker.signal("stored")
         if fetched.amended is not None and page == 0 and fetched.amended.key not in part.left_out:
             part.left_out[fetched.amended.key] = LeftOut(request.session_date, fetched.amended.reason)
-            todo = [fetched.amended.request]
+            # What was left out is known to this slice alone, so that the unit is asked for in one go.
+            todo, is_amended = [fetched.amended.request], True
             continue
         head = head or fetched.fetch_id
         page += 1

@@ -53,7 +53,8 @@ def resume(connection: Connection, raw: RawStore, part: Slice) -> None:
     part.plan = replace(part.plan, requests=tuple(planned.values()))
     for head, key in heads.items():
         if key in planned and key not in part.answers:
-            part.open[key] = _reopen(connection, raw, part, planned[key], head)
+            stands = _reopen(connection, raw, part, planned[key], head)
+            part.open |= {key: stands} if stands else {}
     _discover(connection, raw, part)
 
 
@@ -63,11 +64,18 @@ def _named(stream: Stream, mode: Mode, keys: Sequence[str]) -> list[Request]:
     return [r for r in stream.plan(Ask(mode, pending=tuple(keys))) if r.key in wanted] if keys else []
 
 
-def _reopen(connection: Connection, raw: RawStore, part: Slice, first: Request, head: int) -> Open:
-    """Follow the stored pages of an asking once more: what they did not lead to yet is still to be sent."""
+def _reopen(connection: Connection, raw: RawStore, part: Slice, first: Request, head: int) -> Open | None:
+    """Follow the stored pages of an asking once more: what they did not lead to yet is still to be sent.
+
+    None where it began with another request than is planned now: it is asked for anew.
+    """
     todo: list[Request] = [first]
     answers = fetches.load(connection, raw, head).answers
+    if dict(answers[0].request.about) != dict(first.about):
+        return None
     for answer in answers:
+        if not todo:
+            return None
         request = todo.pop(0)
         pages, found = split(part.stream, request, replace(answer, request=request))
         todo += pages

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from include.contract import Batch, CycleStatus, Outcome, Parsed, Unit
+from include.engine import apply as applying
 from include.engine import merge, stage
 from tests.engine import toy
 from tests.engine.desk import THURSDAY, TUESDAY, WEDNESDAY, Crash, Desk, ny
@@ -235,6 +236,17 @@ def test_memory_stays_flat_however_large_a_unit_is(desk: Desk, monkeypatch: pyte
     assert desk.one("select count(*) as n from market.toy_items")["n"] == 100_000
     # Its rows as tuples would be some 20 MB.
     assert peak < 8 << 20
+
+
+def test_behind_a_pooler_a_large_unit_goes_in_one_transaction(
+    desk: Desk, commits: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is staged would not be there in the next one."""
+    monkeypatch.setattr(applying, "behind_pooler", lambda: True)
+    publish(desk, many(130))
+    verdict = desk.poll()
+    assert (verdict.status, verdict.counts.new, desk.cycle()["new_count"]) == (SUCCESS, 130, 130)
+    assert written(desk) == [130]
 
 
 # --- rows that several units give
