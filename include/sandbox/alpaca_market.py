@@ -146,8 +146,8 @@ class Stocks:
         today = at.astimezone(NEW_YORK).date()
         ratio = 1.0
         for when, each in self.splits_of(company):
-            if when > day and (adjustment == "raw" or when > today):
-                ratio *= each
+            if when <= day or (adjustment != "raw" and when <= today):
+                ratio /= each
         return ratio
 
     def minute_bars(self, company: Company, day: date, adjustment: str, at: datetime) -> Iterator[Bar]:

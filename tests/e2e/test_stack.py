@@ -169,4 +169,4 @@ def test_the_operations_api_answers_those_who_are_logged_in_and_nobody_else(stac
     ]
     answer = httpx.get(f"{stack.airflow.url}/daybook/v1/streams", headers={"Authorization": f"Bearer {token}"})
     assert answer.status_code == 200
-    assert [stream["stream"] for stream in answer.json()] == ["finra.short_volume"]
+    assert [stream["stream"] for stream in answer.json()].count("finra.short_volume") == 1
