@@ -74,7 +74,10 @@ def poll(options: argparse.Namespace) -> int:
         if options.dry_run:
             return _print(estimate.polls(url, streams))
         stop = stop_flag()
-        return max([_poll(url, stream, options.who, stop, waits=options.wait) for stream in streams], default=0)
+        named = bool(options.source or options.streams)
+        return max([_poll_one(url, stream, options, stop, named=named) for stream in streams], default=0)
+    if not options.source and not options.streams:
+        raise CommandRefused("Say for which --source or --streams: keys and sessions are those of a stream.")
     code = 0
     for job, members in groupby(sorted(streams, key=lambda stream: stream.job_name), lambda stream: stream.job_name):
         of_job = tuple(members)
@@ -170,6 +173,15 @@ def _verdicts(work: Callable[[], Verdict | None], stop: Stop) -> Iterator[Verdic
             return
         print(verdict.words, flush=True)
         yield verdict
+
+
+def _poll_one(url: str, stream: Stream, options: argparse.Namespace, stop: Stop, *, named: bool) -> int:
+    """Poll a stream; one that nobody named and that has nothing to connect with is left out, and said to be."""
+    try:
+        return _poll(url, stream, options.who, stop, waits=options.wait)
+    except settings.SettingError as missing:
+        print(f"{'REFUSED' if named else 'LEFT OUT'} – {stream.name}: {missing}", flush=True)
+        return int(named)
 
 
 def _poll(url: str, stream: Stream, who: str, stop: Stop, *, waits: bool) -> int:

@@ -27,7 +27,9 @@ def run(desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
     monkeypatch.setattr(collecting, "stop_flag", lambda: lambda: False)
 
     def main(*words: str) -> tuple[int, list[str]]:
-        code = cli.main(words)
+        if words[0] in ("poll", "backfill", "replay") and "--all" not in words:
+            words = (*words, "--source", "finra")
+        code = cli.main([word for word in words if word != "--all"])
         said = capsys.readouterr()
         return code, (said.out + said.err).splitlines()
 
@@ -61,6 +63,19 @@ def test_a_poll_that_finds_nothing_published_says_when_and_waits_if_told_to(desk
     desk.cdn.publish(TUESDAY)
     code, lines = run("poll", "--wait")
     assert (code, first_words(lines)) == (0, ["DONE"])
+
+
+def test_a_poll_of_everything_leaves_out_what_has_no_connection_and_says_so(desk: Desk, run: Cli) -> None:
+    desk.cdn.publish(TUESDAY)
+    code, lines = run("poll", "--all")
+    assert code == 0
+    assert sorted({*first_words(lines)}) == ["DONE", "LEFT OUT"]
+    code, lines = run("poll", "--all", "--source", "alpaca")
+    assert (code, {*first_words(lines)}) == (1, {"REFUSED"}), "who names it hears that it is missing"
+    assert run("poll", "--all", "--force") == (
+        1,
+        ["REFUSED – Say for which --source or --streams: keys and sessions are those of a stream."],
+    )
 
 
 def test_a_poll_that_fails_ends_with_one(desk: Desk, run: Cli) -> None:
