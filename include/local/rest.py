@@ -17,7 +17,8 @@ from include.local.failure import LocalFailure
 class Airflow:
     """One api-server, spoken to as one user."""
 
-    def __init__(self, url: str, user: str, password: str, timeout: float = 30) -> None:
+    def __init__(self, url: str, user: str, password: str, timeout: float = 120) -> None:
+        # A small machine that starts a dozen tasks at once answers late, and is not down.
         self.url = url
         self._user = user
         self._password = password
