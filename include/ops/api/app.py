@@ -32,8 +32,9 @@ calendar. **Lists** come in pages: pass `nextCursor` back as `cursor`, with the 
 problem+json and say in words what happened and what to do.
 """
 
+_PROBLEM = {problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 _ERRORS: dict[int | str, dict[str, Any]] = {
-    code: {"description": words, "model": problems.Problem, "content": {problems.MEDIA_TYPE: {}}}
+    code: {"description": words, "content": _PROBLEM}
     for code, words in (
         (400, "The cursor is none of this list."),
         (401, "No login, or one that ran out."),
@@ -43,7 +44,7 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
     )
 }
 _CHANGES: dict[int | str, dict[str, Any]] = {
-    code: {"description": words, "model": problems.Problem, "content": {problems.MEDIA_TYPE: {}}}
+    code: {"description": words, "content": _PROBLEM}
     for code, words in (
         (404, "Nothing of that name exists."),
         (409, "It cannot be done as things stand; the detail says why and what would do."),
@@ -117,7 +118,9 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     if app.openapi_schema is None:
         described = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
         described["servers"] = [{"url": PREFIX, "description": "On Airflow's web server."}]
-        described.setdefault("components", {})["securitySchemes"] = {
+        problem = problems.Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+        described["components"]["schemas"] |= {**problem.pop("$defs"), "Problem": problem}
+        described["components"]["securitySchemes"] = {
             "token": {"type": "http", "scheme": "bearer", "description": "A token of Airflow: POST /auth/token."},
             "cookie": {
                 "type": "apiKey",
