@@ -288,7 +288,8 @@ def _dates(first: date | None, last: date | None, cursor: str | None, asked: str
     before_date, before = place_of(cursor, asked, date.fromisoformat, whole)
     return {
         "first": first or date.min,
-        "last": last or date.max,
+        # A page begins at its place: told by the date too, the index goes there at once instead of from the newest.
+        "last": min(last or date.max, before_date or date.max),
         "before_date": before_date,
         "before": before,
         "limit": limit + 1,
