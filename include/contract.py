@@ -247,9 +247,10 @@ class Ask:
     `sessions` are the calendar's open days, newest first; `closed` are days that the calendar calls closed
     and that a backfill asks once all the same. `pending` are request keys whose time has come. `keys` limits
     the plan to what the operator named. `chunk` is what a chunk of the stream's own naming asks for. `newest` is
-    the session that a window is responsible for, which it may read again although it was had. `at` is when the plan
-    is made, for upstreams that refuse what is too fresh. `subjects` are those of the stream's declaration, where it
-    has one.
+    the session that a window is responsible for, which it may read again although it was had. `checkpoint` is the
+    session up to which everything is held or explained, None where a window is the first. `at` is when the plan is
+    made, for upstreams that refuse what is too fresh. `subjects` are those of the stream's declaration, where it has
+    one.
     """
 
     mode: Mode
@@ -260,6 +261,7 @@ class Ask:
     cursor: Mapping[str, Any] = field(default_factory=dict)
     chunk: Mapping[str, Any] = field(default_factory=dict)
     newest: date | None = None
+    checkpoint: date | None = None
     at: datetime | None = None
     subjects: tuple[str, ...] = ()
 

@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 from itertools import takewhile
 from typing import Any, Literal
 
-from include.contract import AnswerClass, CycleStatus, Mode, Outcome, PendingReason
+from include.contract import AnswerClass, CycleStatus, Mode, Outcome, PendingReason, Request
 from include.engine import delta, fetches, frontier, health, incidents, pending, plan, proposals, windows
 from include.engine.apply import Finish, Settlement
 from include.engine.db import Connection, query
@@ -168,7 +168,7 @@ def _decide(connection: Connection, part: Slice, ending: Ending) -> Decision:
             },
             outcome=Outcome.SUCCESS,
         )
-    failed = {key: part.errors.get(key, "failed") for key in _required(part, AnswerClass.ERROR)}
+    failed = {key: part.errors.get(key, "failed") for key in _required(part, AnswerClass.ERROR)} or _all_failed(part)
     if failed:
         key, error = next(iter(failed.items()))
         cause = f"{len(failed)} required answers failed after the retries, first {key}: {error}"
@@ -186,19 +186,30 @@ def _all_unreadable(connection: Connection, part: Slice) -> str | None:
 
     One cut file is a fault of that file; all of them mean that the upstream changed its form.
     """
-    answered = [
-        request
-        for request in part.plan.requests
-        if request.required
-        and part.answers.get(request.key) is AnswerClass.DATA
-        and request.session_date == part.cycle.session_date
-        and not plan.is_recheck(part.plan, request.key)
-    ]
+    answered = [request for request in _own(part) if part.answers.get(request.key) is AnswerClass.DATA]
     refused = _refused_units(connection, part)
     if len(answered) < 2 or any(request.unit not in refused for request in answered):
         return None
     first = answered[0].unit
     return f"all {len(answered)} answers are in quarantine, first {first}: {refused[first]}"
+
+
+def _own(part: Slice) -> list[Request]:
+    """Requests of the cycle's own session, or of none: the required ones, all of them where none is required."""
+    own = [
+        request
+        for request in part.plan.requests
+        if request.session_date in (None, part.cycle.session_date) and not plan.is_recheck(part.plan, request.key)
+    ]
+    return [request for request in own if request.required] or own
+
+
+def _all_failed(part: Slice) -> dict[str, str]:
+    """Return the errors of a window in which nothing came through, though each answer by itself could be missing."""
+    own = _own(part) if part.cycle.window_start is not None else []
+    if any(part.answers.get(request.key) is not AnswerClass.ERROR for request in own):
+        return {}
+    return {request.key: part.errors.get(request.key, "failed") for request in own}
 
 
 def _required(part: Slice, answer_class: AnswerClass) -> list[str]:

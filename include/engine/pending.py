@@ -46,6 +46,12 @@ def due(connection: Connection, stream: str, limit: int = 5_000) -> list[Due]:
     return [Due(row["key"], PendingReason(row["why"]), row["attempts"]) for row in rows]
 
 
+def given_up(connection: Connection, stream: str, keys: Sequence[str]) -> set[str]:
+    """Return those of some keys that were given up: no window asks for them, only an operator does."""
+    rows = connection.execute(query("pending.given_up"), {"stream": stream, "keys": list(keys)}).fetchall()
+    return {row["key"] for row in rows}
+
+
 def outdated(connection: Connection, stream: str, cycle_id: int, found: Sequence[Outdated]) -> None:
     """Keep what was had and is out of date to be asked for again; what was asked for again since then is not."""
     if not found:

@@ -64,13 +64,18 @@ def _window(connection: Connection, stream: Stream, cycle: Cycle, days: Calendar
         pending=tuple(due),
         cursor=cycle.cursor.get("stream") or {},
         newest=newest,
+        checkpoint=checkpoint,
         at=windows.now(connection),
         subjects=subjects.held(connection, stream),
     )
     requests = [request for request in stream.plan(ask) if request.key in due or request.key not in held]
     known = {request.key for request in requests}
     opened = _opened(connection, stream, max(since, stream.first_session), ask)
-    return Plan((*requests, *(r for r in opened if r.key not in known)), tuple(sessions), due, checkpoint)
+    planned = [*requests, *(request for request in opened if request.key not in known)]
+    # Only an operator's keys ask for what was given up.
+    given_up = pending.given_up(connection, stream.name, [request.key for request in planned])
+    wanted = tuple(request for request in planned if request.key not in given_up)
+    return Plan(wanted, tuple(sessions), due, checkpoint)
 
 
 def _opened(connection: Connection, stream: Stream, since: date, ask: Ask) -> list[Request]:

@@ -12,6 +12,10 @@ select p.key, p.why, p.attempts from collect.pending p
 select key from collect.pending
  where stream = %(stream)s and key = any(%(keys)s) and (next_try_at is null or next_try_at > collect.clock());
 
+-- name: given_up
+-- Those of some keys that were given up.
+select key from collect.pending where stream = %(stream)s and key = any(%(keys)s) and given_up_at is not null;
+
 -- name: lock
 -- The rows that a transaction is going to change, in the order in which everybody locks them.
 select 1 from collect.pending where stream = %(stream)s and key = any(%(keys)s) order by key for update;
