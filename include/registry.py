@@ -1,18 +1,39 @@
 """Every source, one line each, in the order in which they are shown.
 
 `SOURCES` is what is declared; everybody asks the functions, which give it as this installation runs it: with the
-schedules of `config/schedules.yaml`.
+schedules of `config/schedules.yaml`. A source whose list of what to collect is configuration is handed that list.
 """
 
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 from include import schedules
 from include.contract import Source, Stream
-from include.sources import alpaca, finra
+from include.sources import alpaca, finra, fred
 
-SOURCES: tuple[Source, ...] = (finra.SOURCE, alpaca.SOURCE)
+
+class ListUnfit(Exception):
+    """A list in `config/` cannot be read; the text names the file and says why."""
+
+
+def _listed(name: str) -> Any:
+    import yaml
+
+    file = Path(__file__).resolve().parent.parent / "config" / name
+    try:
+        return yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise ListUnfit(f"config/{name} cannot be read: {' '.join(str(error).split())}. Mend the file.") from None
+
+
+SOURCES: tuple[Source, ...] = (
+    finra.SOURCE,
+    alpaca.SOURCE,
+    fred.source(_listed("fred_series.yaml")),
+)
 
 
 class UnknownName(Exception):

@@ -90,6 +90,8 @@ class Release:
 
 _ALPACA = Terms("Alpaca's market data agreement forbids redistribution; published privately.")
 
+_FRED = Terms("FRED's terms leave series of other owners to their own; published privately.")
+
 RELEASES: tuple[Release, ...] = (
     Release(
         name="finra/short_volume",
@@ -98,6 +100,22 @@ RELEASES: tuple[Release, ...] = (
         path="finra/short_volume/{month}.parquet",
         cut="month",
         terms=Terms("FINRA restricts redistribution of its files; published privately."),
+    ),
+    Release(
+        name="fred/vintages",
+        title="Economic series: every value from the day on which it became the published one (FRED)",
+        table="market.fred_vintages",
+        path="fred/vintages/{month}.parquet",
+        cut="month",
+        terms=_FRED,
+    ),
+    Release(
+        name="fred/series",
+        title="Economic series: what each one is, by the day from which that holds (FRED)",
+        table="market.fred_series",
+        path="fred/series/{month}.parquet",
+        cut="month",
+        terms=_FRED,
     ),
     Release(
         name="alpaca/bars_1d",

@@ -215,7 +215,7 @@ def test_a_name_that_nobody_reads_is_seen(document, name):
         document,
         airflow=names_of_airflow(),
         settings=tree.read("include/settings.py"),
-        connections={"warehouse", "huggingface", "slack", "finra", "alpaca"},
+        connections={"warehouse", "huggingface", "slack", *(source.connection for source in SOURCES)},
         init=tree.read("config/compose-init"),
     )
     assert found == [f"worker: nobody reads {name}"]

@@ -6,28 +6,21 @@ A new source passes it by its declaration, its fixtures and its stand-in in the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, datetime, timedelta
-from itertools import count
-from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
-import psycopg
 import pytest
 
 from include import registry
 from include.calendars import calendar, next_instant
 from include.contract import Answer, AnswerClass, Ask, CycleStatus, HostGroup, Mode, ParseError, Request, Stream, Unit
-from include.engine import credentials, cycle, jobs, lease, replay, windows
-from include.engine.cycle import Worker
-from include.engine.db import Row, connect
-from include.engine.raw import RawStore
+from include.engine import cycle, lease, windows
 from include.engine.stage import Names
-from include.local.postgres import Cluster
 from tests.fixtures_sandbox import Start
 from tests.sources.answers import Fixture, answer, fixtures_of
+from tests.sources.places import Place, copy_ledger
 
 STREAMS = registry.streams()
 EACH = pytest.mark.parametrize("stream", STREAMS, ids=[stream.name for stream in STREAMS])
@@ -239,72 +232,6 @@ def test_classes_are_told_apart(stream: Stream) -> None:
 # --- poll = backfill = replay, on days that the sandbox generates
 
 
-@dataclass
-class Place:
-    """One warehouse and raw store, with the simulated clock of its own."""
-
-    url: str
-    raw: RawStore
-    sandbox_url: str = ""
-
-    def sql(self, statement: str, *values: Any) -> list[Row]:
-        with connect(self.url, autocommit=True) as connection:
-            cursor = connection.execute(statement, values or None)  # type: ignore[arg-type]
-            return cursor.fetchall() if cursor.description else []
-
-    def at(self, instant: datetime) -> None:
-        self.sql("update collect.installation set is_sandbox = true, clock_offset = %s - clock_timestamp()", instant)
-
-    def now(self) -> datetime:
-        instant: datetime = self.sql("select collect.clock() as t")[0]["t"]
-        return instant
-
-    def worker(self, stream: Stream) -> Worker:
-        source = registry.source(stream.source)
-        reach = credentials.build(source, host="", password="a key of a test", sandbox_url=self.sandbox_url)
-        return Worker(self.url, self.raw, reach, lease.holder())
-
-    def do(self, stream: Stream, mode: Mode, start: date, end: date) -> None:
-        request = jobs.JobRequest(mode, (stream,), start, end, reason="a test", run_id=f"{mode}-of-the-exam")
-        jobs.start(self.url, request)
-        jobs.plan(self.url, request, stream)
-        while True:
-            if mode is Mode.REPLAY:
-                verdict = replay.work(self.worker(stream), stream, request.name)
-            else:
-                verdict = cycle.work(self.worker(stream), stream, mode, request.name)
-            if verdict is None:
-                break
-            assert verdict.status in (CycleStatus.SUCCESS, CycleStatus.PENDING), verdict.words
-        assert jobs.conclude(self.url, request.name)[0] == "success"
-
-    def tables(self, stream: Stream, *more: str) -> dict[str, list[Row]]:
-        found = {}
-        for table in stream.tables:
-            columns = ", ".join((*table.column_names, "unit", "parser_version", "extra", *more))
-            for name in (table.qualified, f"{table.qualified}_history"):
-                order = ", ".join(f'{key}::text collate "C"' for key in table.key)
-                found[name] = self.sql(f"select {columns} from {name} order by {order}, sent_at")
-        return found
-
-
-_numbers = count(1)
-
-
-@pytest.fixture
-def place(postgres: Cluster, _migrated: str, tmp_path: Path) -> Iterator[Callable[[], Place]]:
-    names: list[str] = []
-
-    def make() -> Place:
-        names.append(f"exam_{next(_numbers)}")
-        url = postgres.create_database(names[-1], template=_migrated)
-        return Place(url, RawStore(str(tmp_path / names[-1])))
-
-    yield make
-    for name in names:
-        postgres.drop_database(name)
-
-
 @EACH
 def test_poll_backfill_and_replay_give_the_same_tables(
     stream: Stream, place: Callable[[], Place], sandbox: Start, monkeypatch: pytest.MonkeyPatch
@@ -346,16 +273,3 @@ def test_poll_backfill_and_replay_give_the_same_tables(
     replayed.do(stream, Mode.REPLAY, min(sessions), max(sessions))
     assert replayed.tables(stream, "sent_at", "fetch_id") == polled.tables(stream, "sent_at", "fetch_id")
     assert len(running.requests()) == before
-
-
-def copy_ledger(source: str, target: str) -> None:
-    """Copy what was asked and what came back, as if nothing had been applied yet."""
-    for table in ("collect.raw_objects", "collect.fetches"):
-        with psycopg.connect(source) as reading, psycopg.connect(target) as writing:
-            with (
-                reading.cursor().copy(f"copy {table} to stdout") as out,  # type: ignore[arg-type]
-                writing.cursor().copy(f"copy {table} from stdin") as into,  # type: ignore[arg-type]
-            ):
-                for block in out:
-                    into.write(block)
-            writing.execute("update collect.fetches set applied_at = null, applied_by = null, parser_version = null")

@@ -1,0 +1,238 @@
+"""Reading what FRED says of a series: descriptions, and values with the days on which each was the published one.
+
+Promises: FRED clips real-time periods to the window that was asked for; a period that begins with the window is state,
+one that begins inside it is news, and only news become rows, so windows asked for piecewise come to the same rows as
+one. Values are kept to the digit; "." is a row. Never: no gap is filled, and a clipped start is no publication day.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from itertools import groupby
+from typing import Any
+
+from include.contract import Answer, Batch, Parsed, ParseError, Rejected, Unit
+from include.sources.fred import spans
+from include.sources.fred.answers import told
+from include.sources.fred.spans import FOREVER, Stretch
+from include.sources.fred.tables import SERIES, UNKNOWN_DAY, VINTAGES
+
+PARSER_VERSION = 1
+
+MISSING = "."
+ONE_DAY = timedelta(days=1)
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+_DESCRIPTION = SERIES.column_names[3:10]
+# Known, and not kept: they say how things stand now, change daily, or follow from the values.
+_PASSING = frozenset(
+    {
+        "id", "realtime_start", "realtime_end", "observation_start", "observation_end", "last_updated", "popularity",
+        "group_popularity", "notes",
+    }
+)  # fmt: skip
+_OBSERVATION = frozenset({"realtime_start", "realtime_end", "date", "value"})
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One value as FRED gives it: the period's day, the text, the real-time period clipped to the window, and more."""
+
+    day: date
+    text: str
+    start: date
+    end: date
+    extra: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Window:
+    """All pages of one asking for observations: the real-time window that was asked for, and what was given."""
+
+    start: date
+    end: date
+    observations: tuple[Observation, ...]
+    rejected: tuple[Rejected, ...] = ()
+
+    @property
+    def unknown(self) -> set[str]:
+        """Names that nobody knows."""
+        return {name for each in self.observations if each.extra for name in each.extra}
+
+    @property
+    def has_vintages(self) -> bool:
+        """Whether periods were asked for; FRED's default is today alone, which says nothing of publication."""
+        return self.start != self.end
+
+
+def parse(unit: Unit) -> Parsed:
+    """Read a series' stretch of real time.
+
+    Raises:
+        ParseError: a page is not whole or not of the form that we know, or the pages do not belong together.
+    """
+    found = spans.named(unit.key)
+    if found is None:
+        raise ParseError(f"{unit.key!r} is not the name of a unit")
+    series, stretch = found
+    descriptions: list[tuple[Any, ...]] = []
+    pages: list[dict[str, Any]] = []
+    unknown: set[str] = set()
+    has_observations = True
+    for answer in unit.answers:
+        said = told(answer.body.read())
+        if said.document is None:
+            has_observations = has_observations and not said.is_withheld
+        elif "seriess" in said.document:
+            rows, more = _descriptions(series, stretch, said.document)
+            descriptions += rows
+            unknown |= more
+        else:
+            pages.append(said.document)
+    described = [(*row[:-1], has_observations, row[-1]) for row in descriptions]
+    window = read_pages(pages) if pages else None
+    values = tuple(_rows(series, stretch, window)) if window else ()
+    return Parsed(
+        (Batch(SERIES, described), Batch(VINTAGES, values)),
+        window.rejected if window else (),
+        tuple(sorted(unknown | (window.unknown if window else set()))),
+    )
+
+
+def _descriptions(series: str, stretch: Stretch, document: dict[str, Any]) -> tuple[list[tuple[Any, ...]], set[str]]:
+    """Return the rows of `fred_series` but for whether there are observations, and names that nobody knows."""
+    rows, unknown = [], set[str]()
+    is_today = document.get("realtime_start") == document.get("realtime_end")
+    for item in document["seriess"]:
+        try:
+            start, end = day_of(item["realtime_start"]), day_of(item["realtime_end"])
+            values = [str(item[name]) for name in _DESCRIPTION]
+            name = str(item["id"])
+        except KeyError as missing:
+            raise ParseError(f"the description of {series} lacks {missing}") from None
+        if name != series:
+            raise ParseError(f"the answer describes {name}, not {series}")
+        extra = {key: value for key, value in item.items() if key not in _PASSING and key not in _DESCRIPTION}
+        unknown |= set(extra)
+        if is_today:
+            start, end = stretch.first, FOREVER
+        if end < stretch.first or start > stretch.last:
+            continue
+        is_carried = is_today or start < stretch.first
+        first = max(start, stretch.first)
+        rows.append((series, first, is_carried, *values, item.get("notes"), extra or None))
+    return rows, unknown
+
+
+def read_pages(pages: Sequence[dict[str, Any]]) -> Window:
+    """Read the pages of one asking.
+
+    Raises:
+        ParseError: rows are missing, or the set changed between two pages.
+    """
+    first = pages[0]
+    try:
+        counts = {page["count"] for page in pages}
+        bounds = {(page["realtime_start"], page["realtime_end"]) for page in pages}
+        forms = {(page["units"], page["output_type"]) for page in pages}
+        offsets = [page["offset"] for page in pages]
+        lists = [page["observations"] for page in pages]
+        start, end = day_of(first["realtime_start"]), day_of(first["realtime_end"])
+    except KeyError as missing:
+        raise ParseError(f"a page of observations lacks {missing}") from None
+    if forms != {("lin", 1)}:
+        raise ParseError(f"the values are in another form than was asked for: {sorted(map(str, forms))}")
+    if len(counts) != 1 or len(bounds) != 1:
+        raise ParseError(f"the set changed while it was read: {sorted(counts)} rows by its pages; it is read anew")
+    have = 0
+    for offset, rows in zip(offsets, lists, strict=True):
+        if offset != have:
+            raise ParseError(f"a page begins at row {offset}, the one before ended at row {have}")
+        have += len(rows)
+    if have != first["count"]:
+        raise ParseError(f"the pages hold {have} rows of {first['count']}: they were cut")
+    observations, rejected = [], []
+    for position, item in enumerate((row for rows in lists for row in rows), start=1):
+        try:
+            observations.append(_observation(item))
+        except (ParseError, KeyError, TypeError) as wrong:
+            reason = f"lacks {wrong}" if isinstance(wrong, KeyError) else str(wrong)
+            rejected.append(Rejected(f"row {position}", reason, str(item)[:2000]))
+    if rejected and not observations:
+        raise ParseError(f"no row can be read; the first {rejected[0].reason}")
+    return Window(start, end, tuple(observations), tuple(rejected))
+
+
+def _observation(item: dict[str, Any]) -> Observation:
+    text = item["value"]
+    if not isinstance(text, str) or not (text == MISSING or _NUMBER.fullmatch(text)):
+        raise ParseError(f"{text!r} is not a value")
+    extra = {name: item[name] for name in item if name not in _OBSERVATION} if len(item) > len(_OBSERVATION) else None
+    return Observation(day_of(item["date"]), text, day_of(item["realtime_start"]), day_of(item["realtime_end"]), extra)
+
+
+def day_of(text: str) -> date:
+    """Read a date as FRED writes it.
+
+    Raises:
+        ParseError: it is none.
+    """
+    try:
+        return date.fromisoformat(text)
+    except (ValueError, TypeError):
+        raise ParseError(f"{text!r} is not a date") from None
+
+
+def _rows(series: str, stretch: Stretch, window: Window) -> Iterator[tuple[Any, ...]]:
+    """Return what became the published value within the stretch, observation by observation."""
+    if not window.has_vintages:
+        for each in window.observations:
+            yield (series, each.day, UNKNOWN_DAY, each.text, number(each.text), False, each.extra)
+        return
+    ordered = sorted(window.observations, key=lambda each: (each.day, each.start))
+    for day, group in groupby(ordered, key=lambda each: each.day):
+        for start, published in news(list(group), window.start, window.end):
+            if not stretch.holds(start):
+                continue
+            if published is None:
+                yield (series, day, start, None, None, True, None)
+            else:
+                yield (series, day, start, published.text, number(published.text), False, published.extra)
+
+
+def news(periods: Sequence[Observation], start: date, end: date) -> Iterator[tuple[date, Observation | None]]:
+    """Return the days within a window on which one observation's value became another, with it; None: withdrawn.
+
+    `periods` are those of one observation in order. What holds at the window's start is state, not news; adjoining
+    periods with the same value are one.
+    """
+    before: Observation | None = None
+    for each in periods:
+        adjoins = before is not None and before.end + ONE_DAY >= each.start
+        if before is not None and not adjoins:
+            yield before.end + ONE_DAY, None
+        if each.start > start and not (adjoins and before is not None and before.text == each.text):
+            yield each.start, each
+        before = each
+    if before is not None and before.end < end:
+        yield before.end + ONE_DAY, None
+
+
+def number(text: str) -> Decimal | None:
+    """Return the number that a value's text is, None where it is published as missing."""
+    return None if text == MISSING else Decimal(text)
+
+
+def last_updated(answer: Answer) -> date | None:
+    """Return the day in St. Louis on which a series was last updated, None where the answer does not say."""
+    document = told(answer.body.read()).document or {}
+    for item in reversed(document.get("seriess") or []):
+        try:
+            # The offset has two digits only, and the day before it is already St. Louis' own.
+            return date.fromisoformat(str(item.get("last_updated", ""))[:10])
+        except ValueError:
+            return None
+    return None
