@@ -232,13 +232,28 @@ def test_classes_are_told_apart(stream: Stream) -> None:
 # --- poll = backfill = replay, on days that the sandbox generates
 
 
+def shortened(stream: Stream, most: int = 20) -> Stream:
+    """The stream itself, or limited to some of its keys where a session has very many requests."""
+    requests = some_requests(stream)
+    # A unit begins with the key that an operator would name.
+    names = list(dict.fromkeys(request.unit.partition("/")[0] for request in requests))
+    if len(requests) <= 3 * most or not all(map(stream.known_key, names)):
+        return stream
+    keys, named = tuple(names[:: len(names) // most + 1]), stream.chunks
+    return replace(
+        stream,
+        plan=lambda ask: stream.plan(replace(ask, keys=keys)),
+        chunks=None if named is None else lambda span: named(replace(span, keys=keys)),
+    )
+
+
 @EACH
 def test_poll_backfill_and_replay_give_the_same_tables(
     stream: Stream, place: Callable[[], Place], sandbox: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if stream.snapshot_only:
         pytest.skip("a snapshot of today has no backfill")
-    stream = replace(stream, host_group=HostGroup(stream.host_group.name, timedelta(0)))
+    stream = replace(shortened(stream), host_group=HostGroup(stream.host_group.name, timedelta(0)))
     polled, filled, replayed = place(), place(), place()
     instants, at = [], START
     for _ in range(3):
