@@ -28,11 +28,11 @@ comment on function collect.ensure_month(text, text, date) is
 
 create table market.alpaca_daily_bars (
     session_date    date not null,
-    symbol          text not null,
-    timeframe       text not null,
+    symbol          text collate "C" not null,
+    timeframe       text collate "C" not null,
     ts              timestamptz(6) not null,
-    feed            text not null,
-    adjustment      text not null,
+    feed            text collate "C" not null,
+    adjustment      text collate "C" not null,
     asof            text not null,
     open            numeric not null,
     high            numeric not null,
@@ -109,11 +109,11 @@ create index alpaca_daily_bars_history_by_unit on market.alpaca_daily_bars_histo
 
 create table market.alpaca_intraday_bars (
     session_date    date not null,
-    symbol          text not null,
-    timeframe       text not null,
+    symbol          text collate "C" not null,
+    timeframe       text collate "C" not null,
     ts              timestamptz(6) not null,
-    feed            text not null,
-    adjustment      text not null,
+    feed            text collate "C" not null,
+    adjustment      text collate "C" not null,
     asof            text not null,
     open            numeric not null,
     high            numeric not null,
