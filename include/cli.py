@@ -124,6 +124,10 @@ def _collecting(verb: Callable[[str, Verb, str], argparse.ArgumentParser]) -> No
         added = verb(name, run, text)
         _scope(added)
         added.add_argument("--keys", nargs="+", help="only these keys (facilities, symbols, …)")
+        if name == "backfill":
+            added.add_argument(
+                "--timeframe", default="", help="bars of another length than the stream's own, e.g. 5Min"
+            )
         added.add_argument("--dry-run", action="store_true", help="print the plan and write nothing")
         added.add_argument("--who", default=getpass.getuser(), help="who asks (default: this user)")
         if name == "poll":

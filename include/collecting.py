@@ -101,6 +101,7 @@ def job(options: argparse.Namespace, mode: Mode) -> int:
         start=options.start,
         end=options.end,
         keys=tuple(options.keys or ()),
+        timeframe=options.timeframe if mode is Mode.BACKFILL else "",
         run_id=options.run_id or "",
         force=options.force,
         reason=options.reason or "",

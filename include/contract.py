@@ -271,7 +271,8 @@ class Span:
     """The ground of a backfill or replay: session dates, both inclusive, and the keys that it is limited to.
 
     `today` is the upstream's own day at which the run is planned; the span never reaches past it. `subjects` are
-    those of the stream's declaration, where it has one.
+    those of the stream's declaration, where it has one, and `timeframe` the length of bars that is asked for in place
+    of the stream's own.
     """
 
     mode: Mode
@@ -280,6 +281,7 @@ class Span:
     today: date
     keys: tuple[str, ...] = ()
     subjects: tuple[str, ...] = ()
+    timeframe: str = ""
 
 
 @dataclass(frozen=True)
@@ -351,6 +353,7 @@ class Stream:
     `close_after` complete polls in a row did not show is closed. `job` names the job of the source that works the
     stream, None for its main one. `subjects` says where the things that it asks about are held; `amend(request,
     answer)` gives a refused request again without the part that was at fault, None where nothing can be left out.
+    `timeframes` says whether bars of a length other than its own can be had by a backfill; None: it has no bars.
     `lag_allowance` is how many sessions its checkpoint may be behind the last window that was due before that is told.
     """
 
@@ -372,6 +375,7 @@ class Stream:
     usual_requests: int = 1
     amend: Callable[[Request, Answer], Amended | None] = lambda request, answer: None
     subjects: Subjects | None = None
+    timeframes: Callable[[str], bool] | None = None
     leaves_quota: int = 0
     recheck: Recheck | None = None
     listing: bool = False

@@ -181,6 +181,7 @@ def _tasks(source: Source, streams: Sequence[Stream], priority: Priority) -> Non
 
 def _params(streams: Sequence[Stream]) -> dict[str, Param]:
     names = [stream.name for stream in streams]
+    length = {"timeframe": _TIMEFRAME} if any(stream.timeframes for stream in streams) else {}
     return {
         "mode": Param(
             "poll",
@@ -261,4 +262,14 @@ def _params(streams: Sequence[Stream]) -> dict[str, Param]:
             title="Reason",
             description="Why, in your words; recorded with the run, and needed for a replay.",
         ),
+        **length,
     }
+
+
+_TIMEFRAME = Param(
+    "",
+    type=["null", "string"],
+    pattern="^([0-9]{1,2}[A-Za-z]{1,5})?$",
+    title="Length of bars",
+    description="For a backfill of bars of another length than the stream's own, as 5Min, 1Hour or 1Week.",
+)

@@ -36,6 +36,7 @@ def between(
     days: Calendar,
     now: datetime,
     subjects: tuple[str, ...] = (),
+    timeframe: str = "",
 ) -> Iterator[Chunk]:
     """Return the chunks of a range of session dates, both inclusive.
 
@@ -47,7 +48,7 @@ def between(
     first, last = max(start, stream.first_session), min(end, today)
     if stream.chunks is not None:
         if first <= last:
-            yield from stream.chunks(Span(mode, first, last, today, keys, subjects))
+            yield from stream.chunks(Span(mode, first, last, today, keys, subjects, timeframe))
         return
     day = last
     while day >= first:

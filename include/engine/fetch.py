@@ -247,13 +247,17 @@ def _may_pass(received: Received) -> bool:
 
 
 def _retry_after(received: Received, sent_at: datetime) -> float:
-    """Return the seconds that the upstream asks us to wait, 0 where it does not; both forms of the header.
+    """Return the seconds that the upstream asks us to wait, 0 where it does not; both forms of the header, or a reset.
 
     An instant counts from the upstream's own clock, and from ours where it does not tell its time.
     """
     text = received.headers.get("retry-after", "").strip()
     if text.isdigit():
         return float(text)
+    reset = received.headers.get("x-ratelimit-reset", "").strip()
+    if not text and received.status == httpx.codes.TOO_MANY_REQUESTS and reset.isdigit():
+        # Seconds since 1970, by the upstream's clock; a small number counts from now.
+        return max(float(reset) - sent_at.timestamp(), 0.0) if len(reset) > 9 else float(reset)
     try:
         at, date = email.utils.parsedate_to_datetime(text), received.headers.get("date")
         since = email.utils.parsedate_to_datetime(date) if date else sent_at

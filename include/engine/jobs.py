@@ -43,6 +43,7 @@ class JobRequest:
     start: date | None
     end: date | None
     keys: tuple[str, ...] = ()
+    timeframe: str = ""
     run_id: str = ""
     force: bool = False
     replay_into: Literal["overwrite", "versioned"] = "overwrite"
@@ -61,6 +62,8 @@ class JobRequest:
         if self.mode is Mode.REPLAY:
             content["parsers"] = {stream.name: stream.parser_version for stream in self.streams}
             content["into"] = self.replay_into
+        if self.timeframe:
+            content["timeframe"] = self.timeframe
         digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]
         return "-".join([*parts, digest])
 
@@ -112,7 +115,9 @@ def chunks_of(
         return chunks.newest(stream, request.keys, days, now)
     assert request.start is not None
     assert request.end is not None
-    return chunks.between(stream, request.mode, request.start, request.end, request.keys, days, now, about)
+    return chunks.between(
+        stream, request.mode, request.start, request.end, request.keys, days, now, about, request.timeframe
+    )
 
 
 def check(request: JobRequest, now: datetime) -> None:
@@ -128,6 +133,8 @@ def check(request: JobRequest, now: datetime) -> None:
         raise JobRefused(f"end_date {request.end} is before start_date {request.start}; swap them.")
     if mode is Mode.POLL and (request.start or request.end):
         raise JobRefused("mode=poll takes no dates: it asks for what is due now. Use mode=backfill for a range.")
+    if request.timeframe and mode is not Mode.BACKFILL:
+        raise JobRefused(f"timeframe is for mode=backfill; mode={mode} takes what each stream collects.")
     if request.run_id and not RUN_ID.fullmatch(request.run_id):
         raise JobRefused(f"run_id {request.run_id!r} may hold letters, digits and _ . ~ : + - only, at most 200.")
     if mode is Mode.REPLAY and not request.reason:
@@ -140,6 +147,11 @@ def check(request: JobRequest, now: datetime) -> None:
             raise JobRefused(f"end_date {request.end} is in the future; the newest session can be {today}.")
         if stream.snapshot_only and mode is Mode.BACKFILL:
             raise JobRefused(f"{stream.name} is only a snapshot of today; {stream.snapshot_only}")
+        if request.timeframe and (stream.timeframes is None or not stream.timeframes(request.timeframe)):
+            raise JobRefused(
+                f"{stream.name} has no bars of the length {request.timeframe!r}. Name the streams that have, and write "
+                "it as 5Min, 1Hour, 1Day, 1Week or 1Month."
+            )
         unknown = [key for key in request.keys if not stream.known_key(key)]
         if unknown:
             raise JobRefused(f"{stream.name} has no key {', '.join(unknown)}; its keys are {stream.keys_are}.")

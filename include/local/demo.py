@@ -108,6 +108,7 @@ def _running(state: State, interrupts: Interrupts, say: stack.Say) -> Iterator[R
 def _play(running: Running, options: stack.Options) -> bool:
     """Collect, publish, and print what came of it; return whether all of it is good."""
     lines: list[Line] = []
+    played = [(source, stream) for source in registry.sources() for stream in source.streams]
     if options.recordings is None:
         _run(running, "dispatch", {})
         for source in registry.sources():
@@ -121,6 +122,8 @@ def _play(running: Running, options: stack.Options) -> bool:
         answers = recorded.wanted(recorded.read(options.recordings))
         if not answers:
             raise LocalFailure(f"None of our sources asks for anything that {options.recordings} holds.")
+        recorded_of = {answer.stream.name for answer in answers}
+        played = [(source, stream) for source, stream in played if stream.name in recorded_of]
         for source in {answer.source.name: answer.source for answer in answers}.values():
             for first, last in recorded.ranges([a.day for a in answers if a.source is source]):
                 _run(running, source.name, _backfill(first.isoformat(), last.isoformat()))
@@ -128,9 +131,7 @@ def _play(running: Running, options: stack.Options) -> bool:
         readings = recorded.right_readings(options.recordings)
         lines = [_recorded_line(running, answer, readings.get(answer.recording.file)) for answer in answers]
         _table(("session", "recorded answer", "came out", "right reading", ""), lines)
-    streams = [
-        _stream_line(running, source, stream, options) for source in registry.sources() for stream in source.streams
-    ]
+    streams = [_stream_line(running, source, stream, options) for source, stream in played]
     _table(HEADINGS, streams)
     return all(line.is_good for line in [*lines, *streams])
 

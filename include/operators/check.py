@@ -121,6 +121,7 @@ def _job(url: str, form: Form, context: Mapping[str, Any]) -> JobRequest | None:
         start=start,
         end=end,
         keys=form.keys,
+        timeframe=form.timeframe,
         run_id=run_id,
         force=force,
         replay_into=form.replay_into,

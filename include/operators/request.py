@@ -25,6 +25,8 @@ NAMES = (
     "replay_into",
     "reason",
 )
+# Only of DAGs with bars.
+TIMEFRAME = "timeframe"
 
 
 class RequestRefused(Exception):
@@ -50,6 +52,7 @@ class Form:
     replay_into: Literal["overwrite", "versioned"] = "overwrite"
     reason: str = ""
     window: datetime | None = None
+    timeframe: str = ""
 
     @property
     def is_plain_poll(self) -> bool:
@@ -75,14 +78,16 @@ def read(
     Raises:
         RequestRefused: the text says what is wrong and what would do.
     """
-    unknown = sorted(set(configuration) - set(NAMES))
+    names = (*NAMES, TIMEFRAME) if any(stream.timeframes for stream in streams) else NAMES
+    unknown = sorted(set(configuration) - set(names))
     if unknown:
         raise RequestRefused(
-            f"{', '.join(unknown)} is no parameter of this DAG; there are {', '.join(NAMES)}. Nothing was done."
+            f"{', '.join(unknown)} is no parameter of this DAG; there are {', '.join(names)}. Nothing was done."
         )
+    timeframe = (params.get(TIMEFRAME) or "").strip()
     form = Form(
         mode=_mode(params.get("mode")),
-        streams=_streams(params.get("streams") or (), streams, _mode(params.get("mode"))),
+        streams=_streams(params.get("streams") or (), streams, _mode(params.get("mode")), timeframe),
         start=_day(params, "start_date"),
         end=_day(params, "end_date"),
         keys=tuple(dict.fromkeys(_texts(params, "keys"))),
@@ -92,6 +97,7 @@ def read(
         replay_into=_replay_into(params.get("replay_into")),
         reason=(params.get("reason") or "").strip(),
         window=window,
+        timeframe=timeframe,
     )
     _check(form)
     return form
@@ -115,6 +121,11 @@ def _check(form: Form) -> None:
             "keys with mode=poll asks for the newest of just those keys, each time anew; force adds nothing. For "
             "another session use mode=backfill with keys."
         )
+    if form.timeframe and form.mode is not Mode.BACKFILL:
+        raise RequestRefused(
+            f"timeframe={form.timeframe} is for mode=backfill; a poll asks for what each stream collects, and a replay "
+            "reads again whatever is stored. Leave it empty."
+        )
     if form.replay_into != "overwrite" and form.mode is not Mode.REPLAY:
         raise RequestRefused(
             f"replay_into={form.replay_into} is for mode=replay; with mode={form.mode} leave it alone."
@@ -128,7 +139,7 @@ def _mode(value: Any) -> Mode:
         raise RequestRefused(f"mode is {value!r}; it can be {', '.join(Mode)}.") from None
 
 
-def _streams(wanted: Any, streams: Sequence[Stream], mode: Mode) -> tuple[Stream, ...]:
+def _streams(wanted: Any, streams: Sequence[Stream], mode: Mode, timeframe: str) -> tuple[Stream, ...]:
     """The streams that are named; unnamed, those of the DAG that can do what is asked, all where none can."""
     names = [wanted] if isinstance(wanted, str) else list(wanted)
     unknown = [name for name in names if name not in {stream.name for stream in streams}]
@@ -137,6 +148,10 @@ def _streams(wanted: Any, streams: Sequence[Stream], mode: Mode) -> tuple[Stream
         raise RequestRefused(f"This DAG has no stream {', '.join(map(str, unknown))}; it has {known}.")
     if names or mode is not Mode.BACKFILL:
         return tuple(stream for stream in streams if not names or stream.name in names)
+    if timeframe:
+        return tuple(stream for stream in streams if stream.timeframes and stream.timeframes(timeframe)) or tuple(
+            streams
+        )
     return tuple(stream for stream in streams if not stream.snapshot_only) or tuple(streams)
 
 

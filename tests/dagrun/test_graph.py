@@ -105,6 +105,13 @@ def test_the_parameters_are_those_that_the_check_reads():
     assert tuple(source_dag(FINRA).params) == NAMES
 
 
+def test_dags_with_bars_take_their_length():
+    alpaca = source("alpaca")
+    for dag in (source_dag(alpaca), source_dag(alpaca, job="intraday")):
+        assert "timeframe" in dag.params
+    assert "timeframe" not in source_dag(FINRA).params
+
+
 def test_nothing_of_a_source_is_written_into_the_dag():
     """A function's address would make a new version of the DAG with every parse."""
     from airflow.serialization.serialized_objects import DagSerialization

@@ -114,6 +114,14 @@ def test_other_files_are_kept_and_applied_where_one_failed(desk: Desk) -> None:
 # --- Retry-After
 
 
+def test_the_instant_of_a_reset_is_waited_for_where_there_is_no_retry_after(small: Desk) -> None:
+    small.cdn.publish(TUESDAY)
+    reset = int(small.now().timestamp()) + 23
+    small.cdn.trouble("CNMS", TUESDAY, Trouble(429, {"X-RateLimit-Reset": str(reset)}))
+    small.poll()
+    assert 20 <= sum(small.naps) <= 24
+
+
 def test_retry_after_in_seconds_is_waited_for(small: Desk) -> None:
     small.cdn.trouble("CNMS", TUESDAY, Trouble(429, {"Retry-After": "17"}))
     assert small.poll().status is SUCCESS

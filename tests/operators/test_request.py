@@ -8,6 +8,7 @@ import pytest
 
 from include.contract import Mode
 from include.operators.request import RequestRefused, read
+from include.registry import source
 from tests.operators.stage import STREAM
 
 DEFAULTS = {
@@ -75,3 +76,30 @@ def test_a_run_of_airflows_backfill_form_asks_for_its_window():
     asked = form(window=instant)
     assert asked.window == instant
     assert not asked.is_plain_poll
+
+
+def test_the_length_of_bars_is_a_matter_of_dags_with_bars_and_of_backfills():
+    bars = source("alpaca").streams
+
+    def asked(streams, **given):
+        return read({**DEFAULTS, **given}, given, streams)
+
+    days = {"start_date": "2026-09-14", "end_date": "2026-09-15"}
+    main = [stream for stream in bars if stream.job is None]
+    form = asked(main, mode="backfill", timeframe="1Week", **days)
+    assert (form.timeframe, [stream.name for stream in form.streams]) == ("1Week", ["alpaca.bars_1d"])
+    for streams, given, words in (
+        (main, {"timeframe": "1Week"}, "timeframe=1Week is for mode=backfill"),
+        ([STREAM], {"mode": "backfill", "timeframe": "1Week", **days}, "timeframe is no parameter of this DAG"),
+    ):
+        with pytest.raises(RequestRefused, match=words):
+            asked(streams, **given)
+
+
+def test_a_backfill_of_unnamed_streams_leaves_out_those_that_are_only_todays():
+    main = [stream for stream in source("alpaca").streams if stream.job is None]
+    given = {"mode": "backfill", "start_date": "2026-09-14", "end_date": "2026-09-15"}
+    names = [stream.name for stream in read({**DEFAULTS, **given}, given, main).streams]
+    assert names == ["alpaca.calendar", "alpaca.bars_1d"]
+    given["streams"] = ["alpaca.assets"]
+    assert [stream.name for stream in read({**DEFAULTS, **given}, given, main).streams] == ["alpaca.assets"]

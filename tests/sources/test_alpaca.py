@@ -400,6 +400,12 @@ def test_lengths_have_one_spelling_each(text: str, name: str | None) -> None:
     assert (found.name if found else None) == name
 
 
+def test_pending_keys_of_other_lengths_are_asked_by_the_stream_that_keeps_them() -> None:
+    keys = ("1.0/5Min-sip/2026-09-15", "AAPL/1Hour-sip/2026-09-15", "1.0/1Week-sip/2026-09-30")
+    assert [each.key for each in MINUTE_STREAM.plan(Ask(Mode.POLL, pending=keys))] == list(keys[:2])
+    assert [each.key for each in DAILY_STREAM.plan(Ask(Mode.POLL, pending=keys))] == [keys[2]]
+
+
 def test_groups_fill_pages_whatever_the_length() -> None:
     sizes = {name: found.group_size for name in ("1Day", "1Min", "5Min", "1Hour") if (found := timeframes.parse(name))}
     assert sizes == {"1Day": 400, "1Min": 88, "5Min": 400, "1Hour": 400}

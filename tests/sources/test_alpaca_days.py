@@ -327,6 +327,36 @@ def test_what_was_asked_for_during_the_session_is_cut_off_where_the_free_plan_en
     assert newest < later <= ny(9, 15, 11, 1)
 
 
+# --- other lengths
+
+
+def test_bars_of_another_length_are_collected_by_a_backfill_that_names_it(desk: Desk) -> None:
+    desk.do(MINUTE, Mode.BACKFILL, date(2026, 9, 14), date(2026, 9, 14), keys=("AAPL",))
+    desk.do(MINUTE, Mode.BACKFILL, date(2026, 9, 14), date(2026, 9, 14), keys=("AAPL",), timeframe="1H")
+    desk.do(DAILY, Mode.BACKFILL, date(2026, 8, 3), date(2026, 9, 14), timeframe="1Week")
+    hours, minutes = desk.sql(
+        "select timeframe, count(*) > 5 as some, sum(trades) as n from market.alpaca_intraday_bars"
+        " group by 1 order by 1"
+    )
+    assert (hours["timeframe"], minutes["timeframe"]) == ("1Hour", "1Min")
+    assert hours["some"]
+    assert hours["n"] == minutes["n"]
+    weeks = desk.bars("timeframe = '1Week' and symbol = 'AAPL' and adjustment = 'raw'")
+    assert {row["session_date"].weekday() for row in weeks} == {0}
+    slots = [row["slot"].partition("/")[2] for row in desk.sql("select slot from collect.cycles order by cycle_id")]
+    assert slots == ["2026-09/AAPL", "2026-09/1Hour/AAPL", "2026-09/1Week/1.0", "2026-08/1Week/1.0"]
+
+
+def test_a_length_that_the_stream_has_not_and_a_mode_that_takes_none_are_refused(desk: Desk) -> None:
+    for stream, mode, words in (
+        (DAILY, Mode.BACKFILL, "alpaca.bars_1d has no bars of the length '5Min'"),
+        (ASSETS, Mode.BACKFILL, "is only a snapshot of today|has no bars of the length"),
+        (MINUTE, Mode.REPLAY, "timeframe is for mode=backfill"),
+    ):
+        with pytest.raises(jobs.JobRefused, match=words):
+            desk.do(stream, mode, date(2026, 9, 14), date(2026, 9, 14), timeframe="5Min")
+
+
 # --- tables kept by the month
 
 

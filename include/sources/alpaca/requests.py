@@ -81,28 +81,27 @@ def plan(ask: Ask, timeframe: Timeframe) -> Iterator[Request]:
         timeframe: the length of the bars.
     """
     universe = universe_of(ask.subjects)
-    groups = letters.group_count(len(universe), timeframe.group_size)
     if ask.chunk:
-        group, days = ask.chunk["group"], _days_of(ask.chunk)
-        for through in days:
-            yield request_for(Asking(group, timeframe, through), universe, groups, ask.at)
+        length = timeframes.parse(ask.chunk.get("timeframe", "")) or timeframe
+        for through in _days_of(ask.chunk):
+            yield request_for(Asking(ask.chunk["group"], length, through), universe, ask.at)
         return
     wanted = _wanted(ask.keys, universe, timeframe)
     planned = set()
     for through in _days(ask, timeframe):
         for group in wanted:
-            request = request_for(Asking(group, timeframe, through), universe, groups, ask.at)
+            request = request_for(Asking(group, timeframe, through), universe, ask.at)
             planned.add(request.key)
             yield request
     for key in ask.pending:
         asking = read_key(key)
-        if asking is None or asking.timeframe != timeframe or key in planned:
+        if asking is None or asking.timeframe.is_daily != timeframe.is_daily or key in planned:
             continue
         if letters.members(asking.group, universe):
-            yield request_for(asking, universe, groups, ask.at)
+            yield request_for(asking, universe, ask.at)
     for day in ask.closed if not timeframe.is_daily else ():
         for group in wanted[:1]:
-            asked = request_for(Asking(group, timeframe, day), universe, groups, ask.at)
+            asked = request_for(Asking(group, timeframe, day), universe, ask.at)
             yield replace(asked, expected=False, required=False)
 
 
@@ -124,6 +123,8 @@ def chunks(span: Span, timeframe: Timeframe) -> Iterator[Chunk]:
 
     A month is asked for whole, whichever of its days are in the span; of short bars only the days of the span.
     """
+    timeframe = timeframes.parse(span.timeframe) or timeframe
+    beside = f"{timeframe.name}/" if span.timeframe else ""
     month = span.end
     wanted = _wanted(span.keys, universe_of(span.subjects), timeframe)
     while month >= span.start:
@@ -137,7 +138,8 @@ def chunks(span: Span, timeframe: Timeframe) -> Iterator[Chunk]:
             since = last if timeframe.is_daily else max(first, span.start)
             for group in wanted:
                 asks = {"group": group, "since": since.isoformat(), "through": last.isoformat()}
-                yield Chunk(f"{month:%Y-%m}/{group}", last, asks)
+                asks |= {"timeframe": timeframe.name} if span.timeframe else {}
+                yield Chunk(f"{month:%Y-%m}/{beside}{group}", last, asks)
         month = first - timedelta(days=1)
 
 
@@ -169,10 +171,11 @@ def _days(ask: Ask, timeframe: Timeframe) -> list[date]:
     return sorted(months.values(), reverse=True)
 
 
-def request_for(asking: Asking, universe: tuple[str, ...], groups: int, at: datetime | None) -> Request:
+def request_for(asking: Asking, universe: tuple[str, ...], at: datetime | None) -> Request:
     """Return the first request of what is asked for."""
     chosen = letters.members(asking.group, universe)
     first, last = asking.timeframe.period(asking.through)
+    groups = letters.group_count(len(universe), asking.timeframe.group_size)
     group = asking.group if letters.is_group(asking.group) else letters.group_of(chosen[0], groups)
     # A daily bar is stamped with the midnight before its session.
     end = timeframes.midnight(min(asking.through, last) + timedelta(days=0 if asking.timeframe.is_daily else 1))

@@ -80,6 +80,18 @@ def parse(text: str) -> Timeframe | None:
     return Timeframe(amount, unit) if amount in _ALLOWED[unit] else None
 
 
+def is_long(text: str) -> bool:
+    """Say whether bars of this length are a day or longer."""
+    found = parse(text)
+    return found is not None and found.is_daily
+
+
+def is_short(text: str) -> bool:
+    """Say whether bars of this length are shorter than a day."""
+    found = parse(text)
+    return found is not None and not found.is_daily
+
+
 def month_end(day: date) -> date:
     """The last day of a day's month."""
     return day.replace(day=monthrange(day.year, day.month)[1])
