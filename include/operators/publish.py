@@ -62,7 +62,9 @@ def _built(queued: list[str], left: int, failed: list[str], unchanged: int) -> E
     if left:
         return Ended("again", f"GOING ON – {text}, {left} parts to go.", data)
     if failed:
-        return Ended("red", f"FAILED – {text}; not {failed[0]}. It stays marked, and the next run builds it.", data)
+        return Ended(
+            "red", f"FAILED – {text}; not {failed[0].rstrip('.')}. It stays marked, and the next run builds it.", data
+        )
     return Ended("green", f"BUILT – {text}." if queued or unchanged else "NOTHING – no part of a table changed.", data)
 
 

@@ -6,9 +6,17 @@ select s.partition
  where s.table_name = %(table)s and s.version > coalesce(b.version, 0)
  order by s.partition desc;
 
+-- name: stale_whole
+-- The one part of a release that is not divided, where any part of its table changed since its newest file was built.
+select 'all' as partition
+ where (select sum(s.version) from publish.stale s where s.table_name = %(table)s)
+     > coalesce((select b.version from publish.built b where b.release = %(release)s and b.partition = 'all'), 0);
+
 -- name: version
--- The version of a part, read in the same snapshot as its rows.
-select coalesce((select version from publish.stale where table_name = %(table)s and partition = %(partition)s), 0) as version;
+-- The version of a part, read in the same snapshot as its rows; of all parts together where it is `all`.
+select coalesce(sum(version), 0)::bigint as version
+  from publish.stale
+ where table_name = %(table)s and (partition = %(partition)s or %(partition)s = 'all');
 
 -- name: text_form
 -- The form of dates and times that exported rows are written in, whatever the server is set to.

@@ -12,7 +12,7 @@ import pytest
 
 from include.outputs import outbox, parquet
 from include.outputs.outbox import Built, build, stale_parts
-from include.outputs.releases import ReleaseError
+from include.outputs.releases import Release, ReleaseError, Terms
 from include.outputs.store import FileUnfit, OutboxStore
 from tests.outputs import market
 
@@ -70,6 +70,25 @@ def test_a_newer_file_replaces_an_unsent_older_one(database: str, root: Path) ->
     run(database, root)
     assert market.states(database) == [(MONTH, "replaced"), (MONTH, "waiting")]
     assert len(kept(root)) == 2
+
+
+def test_a_file_of_everything_is_built_once_whatever_months_of_its_table_changed(database: str, root: Path) -> None:
+    whole = Release("test/whole", "Whole", market.RELEASE.table, "test/whole.parquet", "whole", Terms("None"))
+
+    def behind() -> list[str]:
+        with psycopg.connect(database) as connection:
+            return [row[0] for row in connection.execute("select partition from publish.behind order by 1")]
+
+    market.save(database, [*market.month("2026-08"), *market.month(MONTH)])
+    assert behind() == ["2026-08", MONTH]
+    assert build(database, whole, market.TABLE, str(root), "a run").queued == ("all",)
+    assert stale_parts(database, whole) == behind() == []
+    (file,) = market.files(database)
+    assert (file["path"], file["rows"]) == ("test/whole.parquet", 20)
+    market.save(database, market.month("2026-08", symbols=6))
+    assert (stale_parts(database, whole), behind()) == (["all"], ["2026-08", MONTH])
+    assert build(database, whole, market.TABLE, str(root), "a run").queued == ("all",)
+    assert behind() == []
 
 
 def test_only_the_months_that_changed_are_built_newest_first(database: str, root: Path) -> None:

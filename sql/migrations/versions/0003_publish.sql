@@ -137,7 +137,11 @@ create view publish.behind as
     select s.table_name, s.partition, s.version, s.marked_at
       from publish.stale s
      where not exists (select from publish.built b
-                        where b.table_name = s.table_name and b.partition = s.partition and b.version >= s.version);
+                        where b.table_name = s.table_name and b.partition = s.partition and b.version >= s.version)
+       -- A release that is not divided is built from all parts together.
+       and not exists (select from publish.built b
+                        where b.table_name = s.table_name and b.partition = 'all'
+                          and b.version >= (select sum(t.version) from publish.stale t where t.table_name = s.table_name));
 comment on view publish.behind is 'Parts of tables that changed and that no release was built from since';
 
 -- Functions lock in one statement and read the clock in the next, so that a wait for the lock cannot make a lease
