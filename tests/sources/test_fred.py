@@ -330,6 +330,12 @@ def test_a_value_that_is_published_no_more_is_withdrawn_and_may_come_back() -> N
     assert [row["is_withdrawn"] for row in found[VINTAGES.name]] == [True, True, False]
 
 
+def test_two_values_on_one_day_are_not_read() -> None:
+    rows = [("2026-01-05", "9999-12-31", "2025-10-01", "1"), ("2026-02-05", "9999-12-31", "2025-10-01", "2")]
+    with pytest.raises(ParseError, match="two values of 2025-10-01 hold on 2026-02-05"):
+        read("GDP/2026", values("2025-12-31", "9999-12-31", *rows))
+
+
 def test_missing_values_are_rows_in_every_vintage() -> None:
     body = values(
         "2025-12-31", "9999-12-31",

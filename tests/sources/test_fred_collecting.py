@@ -269,6 +269,35 @@ def test_a_discontinued_series_is_no_error_and_says_so(desk: Callable[..., Desk]
     assert not rows["GDP"]["is_discontinued"]
 
 
+def test_how_old_a_series_may_be_goes_by_its_frequency(desk: Callable[..., Desk]) -> None:
+    here = desk(EARLY, "UNRATE", "GDP", "ICSA")
+    here.poll(FIRST)
+    overdue = "select series_id from market.fred_overdue order by days_since desc, series_id"
+    assert not here.place.sql(overdue)
+    # A month on with nothing new: that is long for days and weeks, and nothing for months and quarters.
+    here.place.at(evening(FIRST + timedelta(days=30)))
+    assert {row["series_id"] for row in here.place.sql(overdue)} == {EARLY, "ICSA"}
+    here.place.at(evening(FIRST + timedelta(days=90)))
+    assert {row["series_id"] for row in here.place.sql(overdue)} == {EARLY, "ICSA", "UNRATE"}
+    here.switch("end", series="ICSA", last="2026-10-09", at="2026-10-21T09:00:00-05:00")
+    here.poll(FIRST + timedelta(days=91))
+    assert not here.place.sql(overdue)
+
+
+def test_a_month_that_is_never_published_stays_a_row_without_a_number(desk: Callable[..., Desk]) -> None:
+    here = desk("UNRATE")
+    here.switch("revise", series="UNRATE", date="2026-08-01", value=".", at="2026-10-01T09:00:00-05:00")
+    here.poll(FIRST)
+    rows = here.place.sql(
+        "select observation_date, value_text, value from market.fred_as_of(%s) where observation_date >= '2026-07-01'"
+        " order by observation_date",
+        FIRST,
+    )
+    assert [f"{row['observation_date']:%m}" for row in rows] == ["07", "08", "09"]
+    assert [row["value"] is None for row in rows] == [False, True, False]
+    assert rows[1]["value_text"] == "."
+
+
 def test_a_series_without_vintages_is_known_from_when_it_was_collected(desk: Callable[..., Desk]) -> None:
     here = desk(EARLY, "GDP")
     here.switch("no_vintages", series=EARLY)

@@ -184,7 +184,7 @@ def observations(catalogue: Catalogue) -> Stream:
     """Return the stream that collects the series of a catalogue."""
     return Stream(
         name="fred.observations",
-        title="Economic series with all their revisions",
+        title="Economic series with all their revisions, by day of publication in St. Louis",
         tables=(SERIES, VINTAGES),
         schedule=Schedule(
             cron="15 18 * * *",

@@ -208,10 +208,15 @@ def news(periods: Sequence[Observation], start: date, end: date) -> Iterator[tup
 
     `periods` are those of one observation in order. What holds at the window's start is state, not news; adjoining
     periods with the same value are one.
+
+    Raises:
+        ParseError: two periods overlap.
     """
     before: Observation | None = None
     for each in periods:
-        adjoins = before is not None and before.end + ONE_DAY >= each.start
+        if before is not None and before.end >= each.start:
+            raise ParseError(f"two values of {each.day} hold on {each.start}: {before.text} and {each.text}")
+        adjoins = before is not None and before.end == each.start - ONE_DAY
         if before is not None and not adjoins:
             yield before.end + ONE_DAY, None
         if each.start > start and not (adjoins and before is not None and before.text == each.text):

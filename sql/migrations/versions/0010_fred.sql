@@ -186,3 +186,15 @@ create view market.fred_series_current as
                    from market.fred_vintages v group by v.series_id) o on o.series_id = d.series_id;
 comment on view market.fred_series_current is
     'Each series as last described, with the first and last observation that is held and the newest day on which a value changed';
+
+create view market.fred_overdue as
+    select c.series_id, c.title, c.frequency, c.last_observation, c.last_release, r.today - c.last_release as days_since,
+           case c.frequency_short when 'D' then 10 when 'W' then 21 when 'BW' then 35 when 'M' then 75 when 'Q' then 200
+                                  when 'SA' then 400 when 'A' then 800 end as usual_days
+      from market.fred_series_current c
+     cross join (select (collect.clock() at time zone 'America/Chicago')::date as today) r
+     where not c.is_discontinued and c.has_observations
+       and r.today - c.last_release > case c.frequency_short when 'D' then 10 when 'W' then 21 when 'BW' then 35 when 'M' then 75
+                                                            when 'Q' then 200 when 'SA' then 400 when 'A' then 800 end;
+comment on view market.fred_overdue is
+    'Series of which nothing new was published for longer than is usual for their frequency; copies of other publishers'' series lag by a period';
