@@ -330,6 +330,17 @@ def test_a_value_that_is_published_no_more_is_withdrawn_and_may_come_back() -> N
     assert [row["is_withdrawn"] for row in found[VINTAGES.name]] == [True, True, False]
 
 
+@pytest.mark.parametrize("text", ["0.1234567890123456", "123456789012345678901234.5", "1E40"])
+def test_a_number_that_could_not_be_kept_exactly_is_rejected(text: str) -> None:
+    rows = [
+        ("2026-01-05", "9999-12-31", "2025-10-01", text),
+        ("2026-02-05", "9999-12-31", "2025-11-01", "0.123456789012345"),
+    ]
+    window = vintages.read_pages([json.loads(values("2025-12-31", "9999-12-31", *rows))])
+    assert [each.reason for each in window.rejected] == [f"{text!r} has more digits than are kept exactly"]
+    assert [each.text for each in window.observations] == ["0.123456789012345"]
+
+
 def test_two_values_on_one_day_are_not_read() -> None:
     rows = [("2026-01-05", "9999-12-31", "2025-10-01", "1"), ("2026-02-05", "9999-12-31", "2025-10-01", "2")]
     with pytest.raises(ParseError, match="two values of 2025-10-01 hold on 2026-02-05"):

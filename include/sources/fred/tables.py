@@ -13,6 +13,9 @@ from include.contract import Column, Rule, Table
 # FRED's own first day, for values of series without vintages: nobody knows since when they were the published ones.
 UNKNOWN_DAY = date(1776, 7, 4)
 
+# Digits that a number is kept with, and how many of them stand behind the point; the text is kept whatever they are.
+DIGITS, DECIMALS = 38, 15
+
 VINTAGES = Table(
     schema="market",
     name="fred_vintages",
@@ -26,7 +29,13 @@ VINTAGES = Table(
             "Day in St. Louis at whose end this was the published value; 1776-07-04 where FRED keeps no vintages",
         ),
         Column("value_text", "text", "Value as given, with its digits; '.' is published as missing", nullable=True),
-        Column("value", "numeric", "The same as a number; null where it is missing or withdrawn", nullable=True),
+        Column(
+            "value",
+            "numeric",
+            "The same as a number; null where it is missing or withdrawn",
+            nullable=True,
+            precision=(DIGITS, DECIMALS),
+        ),
         Column("is_withdrawn", "boolean", "From this day on the observation was not published any more"),
     ),
     key=("series_id", "observation_date", "realtime_start"),

@@ -19,7 +19,7 @@ from include.contract import Answer, Batch, Parsed, ParseError, Rejected, Unit
 from include.sources.fred import spans
 from include.sources.fred.answers import told
 from include.sources.fred.spans import FOREVER, Stretch
-from include.sources.fred.tables import SERIES, UNKNOWN_DAY, VINTAGES
+from include.sources.fred.tables import DECIMALS, DIGITS, SERIES, UNKNOWN_DAY, VINTAGES
 
 PARSER_VERSION = 1
 
@@ -170,8 +170,19 @@ def _observation(item: dict[str, Any]) -> Observation:
     text = item["value"]
     if not isinstance(text, str) or not (text == MISSING or _NUMBER.fullmatch(text)):
         raise ParseError(f"{text!r} is not a value")
+    # Short and without an exponent, as nearly all are, a number fits for certain.
+    if len(text) > DECIMALS or "e" in text or "E" in text:
+        _check_digits(text)
     extra = {name: item[name] for name in item if name not in _OBSERVATION} if len(item) > len(_OBSERVATION) else None
     return Observation(day_of(item["date"]), text, day_of(item["realtime_start"]), day_of(item["realtime_end"]), extra)
+
+
+def _check_digits(text: str) -> None:
+    """Refuse a number that could not be kept exactly."""
+    value = Decimal(text)
+    exponent = value.as_tuple().exponent
+    if not isinstance(exponent, int) or -exponent > DECIMALS or value.adjusted() >= DIGITS - DECIMALS:
+        raise ParseError(f"{text[:60]!r} has more digits than are kept exactly")
 
 
 def day_of(text: str) -> date:

@@ -80,7 +80,7 @@ create table market.fred_vintages (
     observation_date           date not null,
     realtime_start             date not null,
     value_text                 text,
-    value                      numeric,
+    value                      numeric(38, 15),
     is_withdrawn               boolean not null,
     unit                       text not null,
     fetch_id                   bigint not null,
