@@ -35,7 +35,8 @@ class _Exact(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     h: Decimal
     l: Decimal  # noqa: E741  (the upstream's name)
     c: Decimal
-    v: Decimal
+    # Whole numbers stay whole: a row of them costs less to send.
+    v: int | Decimal
     n: int | None = None
     vw: Decimal | None = None
 
@@ -186,19 +187,25 @@ class _Rows:
     pages: tuple[_Page, ...]
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        last: tuple[Any, ...] = ()
+        last: tuple[Any, ...] | None = None
         for page in self.pages:
-            for row in _simply(page) if page.is_simple else _slowly(page, None):
-                # The last bar of a page may stand on the next one too.
-                if row[3:4] != last[3:4] or row != last:
-                    yield row
-                last = row
+            rows = _simply(page) if page.is_simple else _slowly(page, None)
+            first = next(rows, None)
+            if first is None:
+                continue
+            # The last bar of a page may stand on the next one too.
+            if first != last:
+                yield first
+            last = first
+            for last in rows:
+                yield last
 
 
 def _simply(page: _Page) -> Iterator[tuple[Any, ...]]:
     about = page.about
     timeframe, feed, adjustment, asof = (about[name] for name in ("timeframe", "feed", "adjustment", "asof"))
-    day_of = timeframes.day_of
+    first, last = date.fromisoformat(about["first"]), date.fromisoformat(about["last"])
+    day_of = timeframes.day_of if first != last else lambda instant: first
     for symbol, bars in (_EXACT.decode(page.body).bars or {}).items():
         for b in bars:
             yield (
