@@ -50,7 +50,7 @@ class Built:
 
 def stale_parts(url: str, release: Release) -> list[str]:
     """Return the parts of a release that changed since their newest file was built, newest part first."""
-    stale = query("publish.stale_whole" if release.cut == "whole" else "publish.stale")
+    stale = query("publish.stale_whole") if release.cut == "whole" else query("publish.stale")
     with transaction(url, application="daybook outbox") as connection:
         rows = connection.execute(stale, {"release": release.name, "table": release.table})
         return [row["partition"] for row in rows]
