@@ -126,9 +126,15 @@ def _slice(
     )
     line.kept(lambda connection: frontier.resume(connection, worker.raw, part))
 
+    def go_on(connection: Connection, counts: Counts) -> applying.Settlement:
+        # A list that is applied is not read again: what it led to must be known to whoever comes after a crash.
+        if part.is_window:
+            frontier.keep(connection, stream, cycle.cycle_id, part.found_unanswered())
+        return applying.going_on(connection, counts)
+
     def apply_now() -> None:
         with pause:
-            _apply(worker, line, part, applying.going_on)
+            _apply(worker, line, part, go_on)
 
     ending = ending or asking.ask_all(worker, asker, part, apply_now)
     if not lease.is_trusted():
@@ -167,9 +173,12 @@ def _repair(worker: Worker, stream: Stream, lease: Lease, pause: Lock, line: Lin
         held = fetches.load(line.connection, worker.raw, head)
         found = frontier.led_to(stream, cycle.mode, held) if cycle.run_id is None else []
 
-        def finish(connection: Connection, counts: Counts, found: Sequence[Request] = found) -> applying.Settlement:
-            # The window that read the list is over, and the next one may not read it again.
-            frontier.keep(connection, stream, cycle.cycle_id, found)
+        def finish(
+            connection: Connection, counts: Counts, held: Held = held, found: Sequence[Request] = found
+        ) -> applying.Settlement:
+            # The window that asked is over, and the next one may not ask again for what was answered.
+            if cycle.run_id is None:
+                frontier.keep(connection, stream, cycle.cycle_id, found, held)
             return applying.going_on(connection, counts)
 
         with pause:

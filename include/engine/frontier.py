@@ -131,8 +131,13 @@ def led_to(stream: Stream, mode: Mode, held: Held) -> list[Request]:
     return found
 
 
-def keep(connection: Connection, stream: Stream, cycle_id: int, found: Sequence[Request]) -> None:
-    """Keep what a list led to as pending, where it is not held; in the transaction that applies the list."""
+def keep(
+    connection: Connection, stream: Stream, cycle_id: int, found: Sequence[Request], read: Held | None = None
+) -> None:
+    """Keep what a list led to as pending, where it is not held; in the transaction that applies the list.
+
+    `read` is an answer that a crash had left behind and that is applied now: its own key need not be asked for again.
+    """
     keys = [request.key for request in found]
     had = fetches.had(connection, stream.name, keys)
     now = windows.now(connection)
@@ -141,7 +146,10 @@ def keep(connection: Connection, stream: Stream, cycle_id: int, found: Sequence[
         for each in {request.key: request for request in found}.values()
         if each.key not in had
     ]
-    pending.lock(connection, stream.name, [entry.key for entry in entries])
+    first = read.answers[0] if read is not None else None
+    pending.lock(connection, stream.name, [*(entry.key for entry in entries), *([first.request.key] if first else ())])
+    if first is not None:
+        pending.answered(connection, stream.name, first.request, first.sent_at)
     pending.again(connection, stream.name, cycle_id, entries)
 
 
@@ -150,11 +158,7 @@ def cursor_of(part: Slice, *, is_over: bool) -> dict[str, Any] | None:
 
     Details that a window found and did not ask for are pending keys; all else that it found stands here.
     """
-    left = [
-        request.key
-        for request in part.unanswered()
-        if request.key in part.found and (request.kind == "list" or not part.is_window)
-    ]
+    left = [request.key for request in part.found_unanswered() if request.kind == "list" or not part.is_window]
     left += [key for key in keys_of(part.cycle.cursor) if key not in part.answers and key not in left]
     state: dict[str, Any] = {
         "stream": dict(part.cursor),

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from include.contract import Outdated, PendingReason
+from include.contract import Outdated, PendingReason, Request
 from include.engine import incidents
 from include.engine.db import Connection, query
 
@@ -87,6 +87,12 @@ def done(connection: Connection, stream: str, keys: Sequence[str], *, keep_reche
         connection.execute(
             query("pending.done"), {"stream": stream, "keys": list(keys), "keep_rechecks": keep_rechecks}
         )
+
+
+def answered(connection: Connection, stream: str, request: Request, sent_at: datetime) -> None:
+    """Remove the key of an answer that was read late, unless it could not be read or was asked for again since."""
+    values = {"stream": stream, "key": request.key, "unit": request.unit, "sent_at": sent_at}
+    connection.execute(query("pending.answered"), values)
 
 
 def again(connection: Connection, stream: str, cycle_id: int, entries: Sequence[Again]) -> None:

@@ -87,3 +87,7 @@ class Slice:
     def unanswered(self) -> list[Request]:
         """Return what was planned and has no answer."""
         return [request for request in self.plan.requests if request.key not in self.answers]
+
+    def found_unanswered(self) -> list[Request]:
+        """Return what answers led to and has no answer itself."""
+        return [request for request in self.unanswered() if request.key in self.found]

@@ -25,7 +25,13 @@ select 1 from collect.pending where stream = %(stream)s and key = any(%(keys)s) 
 delete from collect.pending
  where stream = %(stream)s and key = any(%(keys)s) and not (%(keep_rechecks)s and why = 'recheck');
 
-
+-- name: answered
+-- A key whose answer a crash had left behind and that is applied now; one that became pending after it was sent stays, and so
+-- does one whose answer could not be read.
+delete from collect.pending
+ where stream = %(stream)s and key = %(key)s and updated_at <= %(sent_at)s
+   and not exists (select 1 from collect.quarantine q
+                    where q.stream = %(stream)s and q.unit = %(unit)s and q.scope = 'unit' and q.state = 'open');
 
 -- name: again
 -- A key to be asked for again, or given up once its patience is over.

@@ -384,6 +384,23 @@ def test_a_crash_after_a_list_loses_none_of_its_details(desk: Desk) -> None:
     assert Counter(asked(desk))["a"] == 1
 
 
+def test_a_crash_after_a_list_was_applied_in_the_middle_of_a_slice_loses_none_of_its_details(desk: Desk) -> None:
+    toy.use(desk, replace(desk.stream, budget=Budget(slice_items=105)))
+    publish(desk, 1, items=100, details={0: ["a", "b"]})
+    with crashing_at("stored", 2) as dying, pytest.raises(Crash):
+        desk.poll(signal=dying)
+    # The guess from its bytes had the list applied before the first detail was asked for.
+    assert len(toy.values(desk)) == 100
+    desk.at(ny(TUESDAY, 18, 46))
+    desk.tick()
+    assert desk.cycle()["failure_reason"] == "lease expired"
+    desk.at(ny(TUESDAY, 19, 16))
+    assert works(desk)[-1].status is SUCCESS
+    assert set(toy.values(desk)) >= {"d-a", "d-b"}
+    assert Counter(asked(desk)) == Counter(["list0", "a", "b"])
+    assert desk.pending() == {}
+
+
 def test_a_small_page_is_whole_without_a_cursor(desk: Desk) -> None:
     publish(desk, 1)
     assert desk.poll().status is SUCCESS
