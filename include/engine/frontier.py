@@ -16,10 +16,12 @@ from include.engine import fetches, pending, windows
 from include.engine.db import Connection
 from include.engine.fetches import Held
 from include.engine.plan import Plan
-from include.engine.raw import RawStore
+from include.engine.raw import RawObjectDamaged, RawObjectMissing, RawStore
 from include.engine.slices import Open, Slice
 
 READ = (AnswerClass.DATA, AnswerClass.EMPTY)
+# What is stored of an answer can no longer be read.
+LOST = (RawObjectDamaged, RawObjectMissing)
 
 
 def stream_cursor(cursor: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -67,7 +69,7 @@ def _named(stream: Stream, mode: Mode, keys: Sequence[str]) -> list[Request]:
 def _reopen(connection: Connection, raw: RawStore, part: Slice, first: Request, head: int) -> Open | None:
     """Follow the stored pages of an asking once more: what they did not lead to yet is still to be sent.
 
-    None where it began with another request than is planned now: it is asked for anew.
+    None where it began with another request than is planned now, or can no longer be read: it is asked for anew.
     """
     todo: list[Request] = [first]
     answers = fetches.load(connection, raw, head).answers
@@ -77,7 +79,10 @@ def _reopen(connection: Connection, raw: RawStore, part: Slice, first: Request, 
         if not todo:
             return None
         request = todo.pop(0)
-        pages, found = split(part.stream, request, replace(answer, request=request))
+        try:
+            pages, found = split(part.stream, request, replace(answer, request=request))
+        except LOST:
+            return None
         todo += pages
         part.add(found)
     return Open(head, len(answers), tuple(todo))
@@ -97,10 +102,15 @@ def _discover(connection: Connection, raw: RawStore, part: Slice) -> None:
         for answer in fetches.load(connection, raw, head).answers:
             page = todo.pop(0)
             full = replace(answer, request=page)
-            pages, found = split(part.stream, page, full)
+            try:
+                pages, found = split(part.stream, page, full)
+                part.cursor = part.stream.cursor_after(page, full) or part.cursor
+            except LOST:
+                # Only asking for it anew says what it led to.
+                del part.answers[request.key]
+                break
             todo += pages
             queue += plan_found(connection, part, found)
-            part.cursor = part.stream.cursor_after(page, full) or part.cursor
 
 
 def plan_found(connection: Connection, part: Slice, found: Iterable[Request]) -> list[Request]:
@@ -118,14 +128,20 @@ def plan_found(connection: Connection, part: Slice, found: Iterable[Request]) ->
 
 
 def led_to(stream: Stream, mode: Mode, held: Held) -> list[Request]:
-    """Return what a stored list leads to, beside its own pages; nothing where it is no list, or nobody can plan it."""
+    """Return what a stored list leads to, beside its own pages.
+
+    Nothing where it is no list, where nobody can plan it, or where it can no longer be read: then applying it says so.
+    """
     first = _named(stream, mode, [held.answers[0].request.key])
     todo, found = first[:1], list[Request]()
     for answer in held.answers if stream.follows else ():
         if not todo:
             break
         request = todo.pop(0)
-        pages, others = split(stream, request, replace(answer, request=request))
+        try:
+            pages, others = split(stream, request, replace(answer, request=request))
+        except LOST:
+            return []
         todo += pages
         found += others
     return found

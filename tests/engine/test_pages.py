@@ -401,6 +401,44 @@ def test_a_crash_after_a_list_was_applied_in_the_middle_of_a_slice_loses_none_of
     assert desk.pending() == {}
 
 
+def test_a_list_whose_stored_bytes_are_lost_is_put_aside_and_stands_in_nobodys_way(desk: Desk) -> None:
+    publish(desk, 1, details={0: ["a"]})
+    with crashing_at("stored", 1) as dying, pytest.raises(Crash):
+        desk.poll(signal=dying)
+    stored = desk.one("select sha256 from collect.fetches")
+    desk.raw.path(bytes(stored["sha256"])).write_bytes(b"not what its name says")
+    desk.at(ny(TUESDAY, 18, 46))
+    desk.tick()
+    desk.at(ny(TUESDAY, 19, 16))
+    assert works(desk)[-1].status is SUCCESS
+    assert [entry["rule"] for entry in desk.quarantine(None)] == ["storage"]
+    assert set(toy.values(desk)) >= {"p00i000", "d-a"}
+
+
+def test_pages_whose_stored_bytes_are_lost_are_asked_for_anew(desk: Desk) -> None:
+    publish(desk, 8)
+    assert desk.poll().status is PENDING
+    stored = desk.one("select sha256 from collect.fetches where page = 2")
+    desk.raw.path(bytes(stored["sha256"])).unlink()
+    assert works(desk)[-1].status is SUCCESS
+    assert asked(desk) == [*(f"list{n}" for n in range(5)), *(f"list{n}" for n in range(8))]
+    assert len(toy.values(desk)) == 16
+
+
+def test_a_chunk_asks_anew_for_a_list_whose_stored_bytes_are_lost(desk: Desk) -> None:
+    publish(desk, 1, details={0: ["a", "b"]})
+    request = desk.request(Mode.BACKFILL, TUESDAY)
+    desk.begin(request)
+    with crashing_at("stored", 2) as dying, pytest.raises(Crash):
+        desk.work_off(request, signal=dying)
+    stored = desk.one("select sha256 from collect.fetches where request_key like 'list%%'")
+    desk.raw.path(bytes(stored["sha256"])).unlink()
+    desk.work_off(request)
+    assert desk.cycle()["cycle_status"] == SUCCESS
+    assert Counter(asked(desk)) == Counter(["list0", "list0", "a", "b"])
+    assert len(toy.values(desk)) == 4
+
+
 def test_a_small_page_is_whole_without_a_cursor(desk: Desk) -> None:
     publish(desk, 1)
     assert desk.poll().status is SUCCESS
