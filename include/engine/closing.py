@@ -76,6 +76,7 @@ def close(part: Slice, ending: Ending, apply_rest: Callable[[Finish], tuple[Coun
                 "details": part.details,
                 "list_pages": part.list_pages,
                 "detail_failures": sum(part.answers.get(key) is AnswerClass.ERROR for key in part.errors),
+                "details_skipped": _skipped(part, ending),
                 "next_eligible_at": decision.next_eligible_at,
                 "outcome": decision.outcome,
                 **({} if part.is_behind else {"cursor": frontier.cursor_of(part, is_over=is_over)}),
@@ -100,6 +101,13 @@ def close(part: Slice, ending: Ending, apply_rest: Callable[[Finish], tuple[Coun
         is_partial=decision.is_partial,
         is_stopped=decision.is_stopped,
     )
+
+
+def _skipped(part: Slice, ending: Ending) -> int:
+    """Count the details that a window leaves out for a limit, however else it ends."""
+    if part.cycle.run_id is not None or ending.how not in ("budget", "quota"):
+        return 0
+    return sum(request.kind == "detail" for request in part.unanswered())
 
 
 def _totals(part: Slice) -> str:
@@ -141,9 +149,9 @@ def _decide(connection: Connection, part: Slice, ending: Ending) -> Decision:
             is_stopped=True,
         )
     if ending.how == "refused":
-        return _failed(part, "refused", "refused by the upstream", ending.reason, Outcome.FAILED_TERMINAL)
+        return _failed(part, now, "refused", "refused by the upstream", ending.reason, Outcome.FAILED_TERMINAL)
     if ending.how == "storage":
-        return _failed(part, "terminal", "answers cannot be stored", ending.reason, Outcome.FAILED_TERMINAL)
+        return _failed(part, now, "terminal", "answers cannot be stored", ending.reason, Outcome.FAILED_TERMINAL)
     if ending.how == "blocked":
         return _wait(part, now, ending.until or now, "the host is stopped", ending.reason)
     if ending.how == "more":
@@ -156,28 +164,24 @@ def _decide(connection: Connection, part: Slice, ending: Ending) -> Decision:
         at = ending.until or now
         words = f"WAITING – {place}: {ending.reason} Goes on at {kst(at)}; nothing is lost."
         return Decision(CycleStatus.PENDING, words, {}, next_eligible_at=at)
-    if ending.how in ("budget", "quota"):
-        reason = ending.reason if ending.how == "quota" else f"{ending.reason},"
-        skipped = part.unanswered()
-        return Decision(
-            CycleStatus.BUDGET_EXHAUSTED,
-            f"BUDGET – {place}: {reason} {len(skipped)} requests are left for the next window.",
-            {
-                "budget": "QUOTA" if ending.how == "quota" else ending.reason,
-                "details_skipped": sum(request.kind == "detail" for request in skipped),
-            },
-            outcome=Outcome.SUCCESS,
-        )
     failed = {key: part.errors.get(key, "failed") for key in _required(part, AnswerClass.ERROR)} or _all_failed(part)
     if failed:
         key, error = next(iter(failed.items()))
         cause = f"{len(failed)} required answers failed after the retries, first {key}: {error}"
-        return _failed(part, "retriable", "answers failed after the retries", cause, Outcome.FAILED_RETRIABLE)
+        return _failed(part, now, "retriable", "answers failed after the retries", cause, Outcome.FAILED_RETRIABLE)
+    if ending.how in ("budget", "quota"):
+        reason = ending.reason if ending.how == "quota" else f"{ending.reason},"
+        return Decision(
+            CycleStatus.BUDGET_EXHAUSTED,
+            f"BUDGET – {place}: {reason} {len(part.unanswered())} requests are left for the next window.",
+            {"budget": "QUOTA" if ending.how == "quota" else ending.reason},
+            outcome=Outcome.SUCCESS,
+        )
     missing = _required(part, AnswerClass.NOT_YET)
     if missing and part.cycle.mode is Mode.POLL and part.cycle.run_id is None:
         return _wait(part, now, _next_try(part, now), "not published yet", ", ".join(missing))
     if (unreadable := _all_unreadable(connection, part)) is not None:
-        return _failed(part, "terminal", "no answer could be read", unreadable, Outcome.FAILED_TERMINAL)
+        return _failed(part, now, "terminal", "no answer could be read", unreadable, Outcome.FAILED_TERMINAL)
     return _succeeded(connection, part, place)
 
 
@@ -248,7 +252,7 @@ def _wait(part: Slice, now: datetime, at: datetime, reason: str, cause: str) -> 
     place, start = where(part.cycle.row), part.cycle.window_start
     if start is not None and at > start + part.stream.schedule.last_try:
         reason = NOT_PUBLISHED if reason == "not published yet" else reason
-        return _failed(part, "retriable", reason, cause, Outcome.FAILED_RETRIABLE)
+        return _failed(part, now, "retriable", reason, cause, Outcome.FAILED_RETRIABLE)
     return Decision(
         CycleStatus.PENDING,
         f"WAITING – {place}: {reason} ({cause[:300]}); asked again at {kst(at)}.",
@@ -257,10 +261,9 @@ def _wait(part: Slice, now: datetime, at: datetime, reason: str, cause: str) -> 
     )
 
 
-def _failed(part: Slice, kind: str, reason: str, cause: str, outcome: Outcome) -> Decision:
+def _failed(part: Slice, now: datetime, kind: str, reason: str, cause: str, outcome: Outcome) -> Decision:
     place, cycle = where(part.cycle.row), part.cycle
     if cycle.run_id is not None and kind == "retriable" and cycle.failed_attempts + 1 < MOST_ATTEMPTS:
-        now = part.cycle.row["updated_at"]
         return Decision(
             CycleStatus.PENDING,
             f"AGAIN – {place}: {reason} ({cause[:300]}); "

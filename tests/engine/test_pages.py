@@ -327,6 +327,27 @@ def test_a_day_without_details_left_still_reads_its_lists(desk: Desk) -> None:
     assert desk.cycle()["detail_skipped_count"] == 5
 
 
+def test_a_list_that_failed_fails_its_window_although_a_budget_ran_out_too(desk: Desk) -> None:
+    base = listing(own_units=True)
+
+    def plan(ask: Ask) -> Iterator[Request]:
+        for day in ask.sessions:
+            yield from (page_request(day, number, True) for number in range(2))
+        yield from base.plan(replace(ask, sessions=()))
+
+    def follow(request: Request, answer: Answer) -> Sequence[Request]:
+        return [each for each in base.follow(request, answer) if each.kind == "detail"]
+
+    toy.use(desk, replace(base, plan=plan, follow=follow, budget=Budget(day_details=1)))
+    publish(desk, 2, details={0: ["a", "b", "c"]})
+    desk.cdn.troubles[toy.file("list1", TUESDAY)].extend([Trouble(500)] * 4)
+    assert works(desk)[-1].status is FAILED
+    row = desk.cycle()
+    assert (row["failure_reason"], row["detail_skipped_count"]) == ("answers failed after the retries", 2)
+    assert desk.checkpoint() is None
+    assert {key.rpartition("/")[2] for key in desk.pending("discovered")} == {"b", "c"}
+
+
 def test_the_days_budgets_are_summed_over_the_windows_of_one_date(desk: Desk) -> None:
     publish(desk, 2, details=DETAILS)
     toy.use(desk, replace(desk.stream, budget=Budget(day_details=3)))
