@@ -26,8 +26,8 @@ from include.engine.merge import Counts
 from include.engine.plan import Plan
 from include.engine.raw import RawStore
 from include.engine.slices import Slice
-from include.engine.surrender import surrender
-from include.engine.verdict import Verdict, where
+from include.engine.surrender import lost, surrender
+from include.engine.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -67,15 +67,8 @@ def work(worker: Worker, stream: Stream, mode: Mode, run_id: str | None) -> Verd
                 http.client(worker.credentials.user_agent) as client,
             ):
                 return _slice(worker, stream, days, lease, pause, line, client)
-        except LeaseLost as lost:
-            return Verdict(
-                stream.name,
-                f"LEASE LOST – {where(lease.cycle.row)}: {lost} What was stored is kept; the next cycle applies it.",
-                cycle_id=lease.cycle.cycle_id,
-                slot=lease.cycle.slot,
-                session_date=lease.cycle.session_date,
-                is_refused=True,
-            )
+        except LeaseLost as over:
+            return lost(lease, over)
         except Exception as error:
             if is_unreachable(error):
                 raise

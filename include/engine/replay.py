@@ -16,9 +16,10 @@ from include.engine import apply as applying
 from include.engine import fetches, versioned
 from include.engine.apply import Settlement
 from include.engine.cycle import Worker
-from include.engine.db import Connection, connect, query
+from include.engine.db import Connection, connect, is_unreachable, query
 from include.engine.lease import Lease, LeaseLost, claim, renewed
 from include.engine.merge import Counts
+from include.engine.surrender import lost, surrender
 from include.engine.verdict import Verdict, describe_counts, where
 
 
@@ -49,14 +50,12 @@ def work(worker: Worker, stream: Stream, run_id: str) -> Verdict | None:
                 worker.signal("applied")
             with pause:
                 return _done(lease, stream, counts, len(units), refused)
-    except LeaseLost as lost:
-        return Verdict(
-            stream.name,
-            f"LEASE LOST – {where(lease.cycle.row)}: {lost}",
-            cycle_id=lease.cycle.cycle_id,
-            slot=lease.cycle.slot,
-            is_refused=True,
-        )
+    except LeaseLost as over:
+        return lost(lease, over)
+    except Exception as error:
+        if is_unreachable(error):
+            raise
+        return surrender(lease, stream, error)
     finally:
         connection.close()
 
