@@ -169,3 +169,14 @@ def test_every_change_refuses_the_bare_cookie(api: Api, case: tuple[str, str]) -
     api.client.cookies.set("_token", api.token("admin"))
     path, body = TABLE[case]
     assert api.client.request(case[0], f"/daybook/v1{path}", json=body).status_code == 403
+
+
+def test_a_parameter_given_twice_is_refused_rather_than_one_of_them_ignored(api: Api) -> None:
+    answer = api.get("/cycles", stream=["a", "b"])
+    assert answer.status_code == 422
+    assert answer.json()["detail"] == "The parameter 'stream' is given more than once; give it once."
+
+
+def test_a_number_is_not_taken_for_a_date(api: Api) -> None:
+    answer = api.get("/slaSnapshot", date="0")
+    assert (answer.status_code, "YYYY-MM-DD" in answer.text) == (422, True)

@@ -100,6 +100,7 @@ async def _admit(request: Request, route: BaseRoute | None) -> None:
     bearer = await bearer_scheme(request)
     user = await get_user(request, None, bearer)
     request.state.daybook_user = user
+    _said_once(request)
     if route is None or request.method not in (getattr(route, "methods", None) or ()):
         # Nothing answers this; the user is told so.
         return
@@ -128,6 +129,14 @@ async def _may(user: Any, method: Any, details: DagDetails) -> bool:
         )
 
     return await run_in_threadpool(ask)
+
+
+def _said_once(request: Request) -> None:
+    """Refuse a parameter that is given twice: one of the two would be ignored, and nobody said which."""
+    names = [name for name, _ in request.query_params.multi_items()]
+    for name in names:
+        if names.count(name) > 1:
+            raise HTTPException(422, f"The parameter {name[:50]!r} is given more than once; give it once.")
 
 
 def _same_site(request: Request, *, has_bearer: bool) -> None:

@@ -19,6 +19,7 @@ from include.ops.api import access
 from include.ops.api.problems import NotThere
 from include.ops.api.shapes import (
     Cursor,
+    Day,
     Instant,
     Limit,
     Page,
@@ -39,10 +40,10 @@ _TASK = re.compile(r"(?P<dag>[\w.-]+?)\.(?P<task>[\w-]+)(?:\[(?P<lane>\d+)\])? o
 
 Number = Annotated[int, Path(ge=1, lt=2**63, description="Number of the cycle.")]
 FirstDate = Annotated[
-    date | None, Query(alias="runDateFrom", description="First run date (Seoul), inclusive: windows only.")
+    Day | None, Query(alias="runDateFrom", description="First run date (Seoul), inclusive: windows only.")
 ]
 LastDate = Annotated[
-    date | None, Query(alias="runDateTo", description="Last run date (Seoul), inclusive: windows only.")
+    Day | None, Query(alias="runDateTo", description="Last run date (Seoul), inclusive: windows only.")
 ]
 
 

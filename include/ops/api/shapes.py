@@ -10,13 +10,14 @@ import base64
 import binascii
 import hashlib
 import json
+import re
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from typing import Annotated, Any, Generic, TypeVar
 from zoneinfo import ZoneInfo
 
 from fastapi import Depends, Query, Request
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from include.engine.db import Row
@@ -25,12 +26,21 @@ from include.ops.api.warehouse import Warehouse
 
 SEOUL = ZoneInfo("Asia/Seoul")
 MOST_ROWS = 500
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
 def _in_seoul(instant: datetime) -> datetime:
     return instant.astimezone(SEOUL)
 
 
+def _written_as_a_day(value: Any) -> Any:
+    if isinstance(value, str) and not _DAY.fullmatch(value):
+        raise ValueError("a date is written as YYYY-MM-DD")
+    return value
+
+
+# Otherwise a number is taken for seconds since 1970, and silently for another day.
+Day = Annotated[date, BeforeValidator(_written_as_a_day)]
 Instant = Annotated[datetime, AfterValidator(_in_seoul), Field(description="Instant, ISO 8601 with offset.")]
 
 

@@ -15,7 +15,7 @@ from pydantic import Field
 from include.contract import CycleStatus
 from include.engine import snapshot
 from include.ops.api import access
-from include.ops.api.shapes import SEOUL, Instant, Shape, Warehoused, milliseconds
+from include.ops.api.shapes import SEOUL, Day, Instant, Shape, Warehoused, milliseconds
 
 router = APIRouter(tags=["snapshot"])
 
@@ -69,7 +69,7 @@ class SlaSnapshot(Shape):
 @access.reads
 def read_snapshot(
     warehouse: Warehoused,
-    day: Annotated[date | None, Query(alias="date", description="Date in Seoul; today where none is given.")] = None,
+    day: Annotated[Day | None, Query(alias="date", description="Date in Seoul; today where none is given.")] = None,
 ) -> SlaSnapshot:
     """The snapshot of a date in Seoul."""
     with warehouse.reading() as (connection, now):
