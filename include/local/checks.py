@@ -18,6 +18,9 @@ from include.local import bootstrap, processes
 from include.local.interrupts import Interrupts
 
 FAST = "not slow and not e2e and not chaos and not benchmark"
+# What starts whole stacks and installations has the machine for itself; the rest shares its cores.
+ALONE = ("tests/dagrun", "tests/e2e", "tests/local")
+SHARED = ("-n", "auto", "--maxprocesses", "4", *(f"--ignore={folder}" for folder in ALONE))
 STYLE_AND_TYPES = (
     ("style", ("ruff", "check")),
     ("format", ("ruff", "format", "--check")),
@@ -26,7 +29,7 @@ STYLE_AND_TYPES = (
 
 
 def test(fast: bool, arguments: Sequence[str]) -> int:
-    """Run every check; more arguments go to pytest.
+    """Run every check; more arguments go to one run of pytest.
 
     Returns:
         0 if all passed, else the code of the first that failed.
@@ -37,8 +40,13 @@ def test(fast: bool, arguments: Sequence[str]) -> int:
         codes.append(run(["-m", *command]))
         if codes[-1] in (130, 143):
             return codes[-1]
-    print("--- tests", flush=True)
-    codes.append(pytest([*(["-m", FAST] if fast else []), *arguments]))
+    marked = ["-m", FAST] if fast else []
+    runs = [list(arguments)] if arguments else [list(ALONE), list(SHARED)]
+    for run_arguments in runs:
+        print("--- tests", flush=True)
+        codes.append(pytest([*marked, *run_arguments]))
+        if codes[-1] in (130, 143):
+            break
     return next((code for code in codes if code), 0)
 
 

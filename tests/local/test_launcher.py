@@ -165,6 +165,15 @@ def test_every_check_runs_and_the_first_failure_is_the_exit_code(monkeypatch: py
     assert ran[-1] == ["-m", "pytest", "-m", checks.FAST, "-k", "x"]
 
 
+def test_no_test_is_left_out_where_they_run_in_two_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[list[str]] = []
+    monkeypatch.setattr(checks, "run", lambda arguments: ran.append(list(arguments)) or 0)
+    assert checks.test(False, []) == 0
+    alone, shared = (one[2:] for one in ran if "pytest" in one)
+    assert shared[-len(alone) :] == [f"--ignore={folder}" for folder in alone]
+    assert all((ROOT / folder).is_dir() for folder in alone)
+
+
 def test_a_request_to_stop_lets_a_test_run_tear_down(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
