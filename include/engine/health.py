@@ -7,14 +7,16 @@ budget neither sets nor clears it. Never: nothing is switched off by itself.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import timedelta
 
 from include.contract import AnswerClass, Stream
 from include.engine import incidents
 from include.engine.db import Connection, query
 from include.engine.lease import Cycle
 
-# Days running out of budget, and how bad that is.
+# Days running out of budget, and how bad that is; told at these and on no day between.
 WARNING_DAYS, ERROR_DAYS = 2, 7
+NEVER = timedelta(days=365)
 
 
 def is_abnormal(stream: Stream, answers: Iterable[AnswerClass], rows_read: int) -> bool:
@@ -41,6 +43,7 @@ def tell_out_of_budget(connection: Connection, stream: Stream, cycle: Cycle) -> 
         key=incidents.out_of_budget(stream.name),
         stream=stream.name,
         alert_key=f"budget/{stream.name}/{since}/{reached}",
+        again=NEVER,
         severity="error" if reached == ERROR_DAYS else "warning",
         text=f"{stream.name} has run out of its day's budget {days} days running, since {since}. It goes on by itself "
         "and nothing is lost, but it lags. Raise the stream's budget, or backfill by hand.",

@@ -80,7 +80,7 @@ def open(  # noqa: A001
         severity: how bad; one that got worse is told again.
         text: for a person: what happened, to what, what was kept, what to do.
         stream: the stream that it is about, where it is about one.
-        alert_key: key of the message, where the fact has one of its own; told once.
+        alert_key: key of the message, where the fact has one of its own; what it is told under again begins with it.
         again: how long after it was last told it is told again.
     """
     values = {

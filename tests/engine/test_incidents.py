@@ -82,10 +82,27 @@ def test_one_that_comes_back_is_another_and_told_again(seoul: Seoul) -> None:
 
 
 def test_a_fact_with_a_key_of_its_own_is_told_once_whoever_finds_it(seoul: Seoul) -> None:
+    assert [see(seoul, alert_key="past-due/x/slot") for _ in range(2)] == [True, False]
+    assert list(seoul.alerts()) == ["past-due/x/slot"]
+
+
+def test_a_fact_that_was_told_as_over_and_is_back_is_told_again(seoul: Seoul) -> None:
+    """Whoever read that it is over would never hear of it any more."""
     see(seoul, alert_key="past-due/x/slot")
     end(seoul)
+    assert see(seoul, alert_key="past-due/x/slot")
+    told = list(seoul.alerts())
+    assert [key.endswith("/recovered") for key in told] == [False, True, False]
+    assert told[2].startswith("past-due/x/slot/")
+
+
+def test_a_fact_with_a_key_of_its_own_is_told_again_when_it_gets_worse_or_lasts_a_day(seoul: Seoul) -> None:
     see(seoul, alert_key="past-due/x/slot")
-    assert [key for key in seoul.alerts() if "recovered" not in key] == ["past-due/x/slot"]
+    assert see(seoul, "critical", alert_key="past-due/x/slot")
+    seoul.advance(hours=21)
+    assert see(seoul, "critical", alert_key="past-due/x/slot")
+    assert list(seoul.alerts().values()) == ["it is warning", "it is critical", "it is critical"]
+    assert rows(seoul)[0]["told_count"] == 3
 
 
 def test_two_who_find_it_at_once_open_one(seoul: Seoul) -> None:

@@ -144,6 +144,13 @@ begin
         values (coalesce(p_alert_key, p_key || '/' || v.incident_id || case when v_new then '' else '/' || v.told_count + 1 end),
                 p_severity, p_text, v.incident_id, t, t)
         on conflict (alert_key) do nothing;
+        if not found then
+            -- The fact was told before: it was over meanwhile, or it lasts for a day or got worse.
+            insert into ops.alerts (alert_key, severity, text, incident_id, next_try_at, created_at)
+            values (p_alert_key || '/' || v.incident_id || '/' || case when v_new then 1 else v.told_count + 1 end,
+                    p_severity, p_text, v.incident_id, t, t)
+            on conflict (alert_key) do nothing;
+        end if;
     end if;
     return v_tell;
 end $$;
