@@ -454,6 +454,17 @@ def test_dispatch_switched_off_in_the_night_is_read_at_the_cutoff(seoul: Seoul) 
     assert seoul.read().status == "NOT_APPLICABLE"
 
 
+def test_dispatch_switched_off_in_the_night_is_no_missed_day_though_nobody_was_there_at_nine(seoul: Seoul) -> None:
+    seoul.dispatch()
+    seoul.at(kst(DAY, 8))
+    seoul.sql("select * from collect.control('dispatch', '*', 'off', 'moving house', 'kim')")
+    seoul.at(kst(DAY, 9, 5))
+    assert snapshot.mark_missed(seoul.url) == ["the snapshot of 2026-09-16 is NOT_APPLICABLE now"]
+    found = seoul.read()
+    assert (found.status, found.late, found.items, found.miss_reason) == ("NOT_APPLICABLE", None, None, None)
+    assert seoul.alerts() == {}
+
+
 def test_a_day_without_a_header_while_dispatch_was_off_is_not_applicable_and_not_missed(seoul: Seoul) -> None:
     seoul.sql("select * from collect.control('dispatch', '*', 'off', 'moving house', 'kim')")
     seoul.at(kst(DAY, 9, 5))

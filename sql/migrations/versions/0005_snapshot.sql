@@ -447,13 +447,14 @@ create function collect.end_missed(p_date date, t timestamptz, p_why text, p_who
 language plpgsql volatile security definer set search_path = collect, pg_temp as $$
 declare v_status text := 'MISSED';
 begin
+    if exists (select 1 from collect.controls k where k.scope = 'dispatch' and k.state = 'off' and k.changed_at <= collect.cutoff(p_date)) then
+        v_status := 'NOT_APPLICABLE';
+    end if;
     if exists (select 1 from collect.sla_snapshots s where s.snapshot_date = p_date) then
-        update collect.sla_snapshots set capture_status = 'MISSED', miss_reason = p_why, updated_at = t
+        update collect.sla_snapshots
+           set capture_status = v_status, miss_reason = case when v_status = 'MISSED' then p_why end, updated_at = t
          where snapshot_date = p_date and capture_status = 'PENDING';
     else
-        if exists (select 1 from collect.controls k where k.scope = 'dispatch' and k.state = 'off' and k.changed_at <= collect.cutoff(p_date)) then
-            v_status := 'NOT_APPLICABLE';
-        end if;
         insert into collect.sla_snapshots (snapshot_date, scheduled_at, capture_status, miss_reason, created_by, created_at, updated_at)
         values (p_date, collect.cutoff(p_date), v_status, case when v_status = 'MISSED' then p_why end, p_who, t, t);
     end if;
@@ -464,7 +465,7 @@ begin
     return v_status;
 end $$;
 comment on function collect.end_missed(date, timestamptz, text, text) is
-    'End a header as MISSED with its reason and its alert, or make it so where there is none; only under the exclusive gate';
+    'End a header as MISSED with its reason and its alert, NOT_APPLICABLE where dispatch was off by then, or make it so where there is none; only under the exclusive gate';
 
 create function collect.mark_missed(p_grace interval, who text, out snapshot_date date, out capture_status text)
 returns setof record language plpgsql volatile security definer set search_path = collect, pg_temp as $$
