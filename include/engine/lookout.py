@@ -16,7 +16,6 @@ from include.calendars import Calendar, last_instant, window_for
 from include.contract import TERMINAL, CycleStatus, Stream
 from include.engine import incidents, windows
 from include.engine.db import Connection, Row, connect, query
-from include.engine.snapshot import SEOUL
 from include.engine.verdict import kst, where
 
 # How long after it was due a window may still be worked on before that is told.
@@ -222,14 +221,13 @@ def _raw_success(connection: Connection) -> list[str]:
 
 def _undispatched(connection: Connection) -> list[str]:
     row = connection.execute(query("lookout.undispatched"), {"grace": DISPATCH_GRACE}).fetchone()
-    if row is not None:
-        text = (
-            f"{row['day']} was not dispatched: it has no windows and no snapshot yet. Trigger the DAG dispatch before "
-            "09:00 in Seoul; otherwise that date has no verdict."
-        )
-        return _open(connection, _of_the_day(row["day"], text))
-    today = windows.now(connection).astimezone(SEOUL).date()
-    return _close(connection, f"undispatched/{today}", f"{today} is dispatched, or past 09:00.")
+    if row is None:
+        return []
+    text = (
+        f"{row['day']} was not dispatched: it has no windows and no snapshot yet. Trigger the DAG dispatch before "
+        "09:00 in Seoul; otherwise that date has no verdict."
+    )
+    return _open(connection, _of_the_day(row["day"], text))
 
 
 def _of_the_day(day: date, text: str) -> dict[str, Any]:

@@ -38,6 +38,12 @@ select i.incident_key,
            when 'run' then 'no chunk of ' || i.stream || ' is failed any more in that run.'
            when 'block' then split_part(i.incident_key, '/', 2) || ' answers again.'
            when 'untaken' then 'the snapshot of ' || split_part(i.incident_key, '/', 2) || ' is final.'
+           when 'undispatched' then case
+               when exists (select 1 from collect.sla_snapshots s where i.incident_key = 'undispatched/' || s.snapshot_date)
+                   then substr(i.incident_key, 14) || ' is dispatched.'
+               when collect.dispatch_is_off() is not null then collect.dispatch_is_off()
+               else 'it is past 09:00 of ' || substr(i.incident_key, 14) || ': nothing can be prepared any more, and that date has no verdict.'
+           end
            when 'late' then 'every stream that was late at 09:00 of ' || split_part(i.incident_key, '/', 2) || ' is complete now.'
        end as text
   from ops.incidents i
@@ -59,6 +65,9 @@ select i.incident_key,
                   and f.sent_at > i.seen_at and f.answer_class not in ('error', 'blocked'))
            when 'untaken' then not exists (
                select 1 from collect.sla_snapshots s where i.incident_key = 'untaken/' || s.snapshot_date and s.capture_status = 'PENDING')
+           when 'undispatched' then collect.dispatch_is_off() is not null
+               or collect.clock() >= collect.cutoff(substr(i.incident_key, 14)::date)
+               or exists (select 1 from collect.sla_snapshots s where i.incident_key = 'undispatched/' || s.snapshot_date)
            when 'late' then not exists (
                select 1 from collect.sla_snapshot_sources l join collect.streams s on s.stream = l.stream and s.active
                 where i.incident_key = 'late/' || l.snapshot_date and l.is_late

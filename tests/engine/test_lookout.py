@@ -372,6 +372,22 @@ def test_a_day_that_nobody_prepared_is_told_at_half_past_midnight_and_while_ther
     assert not lookout.tell_undispatched(seoul.url)
 
 
+@pytest.mark.parametrize("how", ["past nine", "off"])
+def test_a_day_that_nobody_prepared_is_told_as_such_no_more_once_it_can_no_longer_be(seoul: Seoul, how: str) -> None:
+    """Also by a lookout that comes back days later only."""
+    tomorrow = DAY + timedelta(days=1)
+    seoul.at(kst(tomorrow, 0, 31))
+    look(seoul)
+    if how == "off":
+        seoul.sql("select * from collect.control('dispatch', '*', 'off', 'moving house', 'kim')")
+    else:
+        seoul.at(kst(tomorrow + timedelta(days=2), 0, 5))
+    look(seoul)
+    assert f"undispatched/{tomorrow}" not in still(seoul)
+    words = {"past nine": "that date has no verdict", "off": "dispatch is off since"}[how]
+    assert any(text.startswith("RECOVERED") and words in text for text in seoul.alerts().values())
+
+
 def test_a_first_deployment_in_the_night_has_half_an_hour_to_dispatch(database: str) -> None:
     here = Seoul(database, (KRX,))
     here.at(kst(DAY, 3))
