@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Any
 
 from include.contract import AnswerClass, Ask, Mode, Stream, Table
-from include.engine import alerts
+from include.engine import alerts, incidents
 from include.engine.db import Connection, query, template, transaction
 from include.engine.lease import Cycle
 from include.engine.stage import Names
@@ -106,9 +106,11 @@ def _doubt(connection: Connection, stream: Stream, cycle: Cycle, seen: int, trus
         "parser_version": stream.parser_version,
     }
     connection.execute(query("quarantine.put"), values)
-    alerts.put(
+    incidents.open(
         connection,
-        key=f"listing/{stream.name}/{cycle.slot}",
+        key=incidents.put_aside(stream.name, SMALL_LISTING),
+        alert_key=f"listing/{stream.name}/{cycle.slot}",
+        stream=stream.name,
         severity="error",
         text=f"{stream.name}: {reason} ({where(cycle.row)}). Its rows are kept, but no item was missed or closed. "
         "Accept the entry in quarantine if the listing is right; a later one of the usual size resolves it by itself.",

@@ -27,7 +27,7 @@ from include.contract import (
     Table,
     Unit,
 )
-from include.engine import delta, quarantine
+from include.engine import delta, incidents, lookout, quarantine
 from include.engine.lease import TTL_SECONDS
 from tests.engine.cdn import Trouble, name
 from tests.engine.desk import STREAM, TUESDAY, Desk, ny
@@ -353,6 +353,17 @@ def test_a_list_of_the_usual_size_resolves_the_doubt(listing: List) -> None:
     assert row["missed_count"] == 0
     (entry,) = listing.desk.quarantine(None)
     assert (entry["state"], entry["resolved_why"]) == ("resolved", "a later listing was whole again")
+
+
+def test_a_small_list_is_an_incident_until_its_doubt_is_resolved(listing: List) -> None:
+    desk, key = listing.desk, f"quarantine/{listing.desk.stream.name}/{delta.SMALL_LISTING}"
+    listing.poll("A B C")
+    lookout.look(desk.url, [])
+    assert key in {row["incident_key"] for row in incidents.listed(desk.url)}
+    listing.poll(FULL)
+    lookout.look(desk.url, [])
+    assert key not in {row["incident_key"] for row in incidents.listed(desk.url)}
+    assert any(text.startswith("RECOVERED") and delta.SMALL_LISTING in text for text in desk.alerts())
 
 
 def test_an_accepted_small_list_is_the_new_measure(listing: List) -> None:
