@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 
 from include.engine.db import Row, query, transaction
+from include.engine.verdict import kst
 from include.outputs import lease as leases
 
 LEASE = "slack"
@@ -64,10 +64,13 @@ def _next(url: str) -> Row | None:
 
 
 def text_of(row: Row) -> str:
-    """Return a message as it is sent: its text, how late it is, and its key."""
-    late: datetime = row["created_at"]
-    delayed = f" (delayed: known since {late:%Y-%m-%d %H:%M} UTC)" if row["age_seconds"] > LATE_SECONDS else ""
-    return f"[{row['severity']}] {row['text']}{delayed}\n`{row['alert_key']}`"
+    """Return a message as it is sent: its text, how late it is, and its key.
+
+    An upstream's own words may be part of it: to Slack they are words only, and call nobody.
+    """
+    delayed = f" (delayed: known since {kst(row['created_at'])})" if row["age_seconds"] > LATE_SECONDS else ""
+    text = f"[{row['severity']}] {row['text']}{delayed}\n`{row['alert_key']}`"
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _send(row: Row, connection_id: str) -> str | None:

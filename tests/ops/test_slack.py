@@ -54,6 +54,11 @@ def heard(upstream: RunningSandbox) -> list[str]:
     return [message["text"].rpartition("\n")[2].strip("`") for message in upstream.control("GET", "slack")["messages"]]
 
 
+def test_an_upstreams_words_call_nobody_and_make_no_link() -> None:
+    row = {"severity": "error", "text": "<!channel> <b>R&D</b>", "age_seconds": 0, "alert_key": "block/x"}
+    assert slack.text_of(row) == "[error] &lt;!channel&gt; &lt;b&gt;R&amp;D&lt;/b&gt;\n`block/x`"
+
+
 def test_messages_come_in_order_and_carry_their_key(seoul: Seoul, upstream: RunningSandbox, point: Point) -> None:
     put(seoul.url, "a/1", "a/2", "a/3")
     assert slack.drain(seoul.url, "me") == slack.Drained(3)
@@ -81,7 +86,7 @@ def test_slack_dead_for_an_hour_and_back_has_every_message_once_in_order_and_mar
     assert slack.drain(seoul.url, "me") == slack.Drained(len(keys))
     assert heard(upstream) == keys
     first = upstream.control("GET", "slack")["messages"][0]["text"]
-    assert "(delayed: known since 2026-09-16 00:00 UTC)" in first
+    assert "(delayed: known since 2026-09-16 09:00 KST)" in first
     assert seoul.one("select count(*) as n from ops.alerts where sent_at is null")["n"] == 0
 
 
