@@ -2,9 +2,32 @@
 -- A page of cycles, the newest number first.
 select c.*, split_part(c.stream, '.', 1) as source from collect.cycles c
  where (%(stream)s::text is null or c.stream = %(stream)s) and (%(mode)s::text is null or c.mode = %(mode)s)
-   and (%(status)s::text is null or c.cycle_status = %(status)s) and (%(run_id)s::text is null or c.run_id = %(run_id)s)
+   and (%(status)s::text is null or c.cycle_status = %(status)s)
    and (%(before)s::bigint is null or c.cycle_id < %(before)s)
  order by c.cycle_id desc limit %(limit)s;
+
+-- name: of_run
+-- A page of the chunks of one run, the newest number first. What is over, what waits and what is being worked on is each
+-- found in an index of its own, however many chunks of other runs came after it.
+with chunks as (
+    select c.cycle_id, c.stream, c.cycle_status from collect.cycles c
+     where c.run_id = %(run_id)s and c.cycle_status in ('SUCCESS', 'FAILED', 'BUDGET_EXHAUSTED')
+    union all
+    select c.cycle_id, c.stream, c.cycle_status from collect.cycles c
+     where c.run_id = %(run_id)s and c.cycle_status in ('NOT_STARTED', 'PENDING')
+    union all
+    select c.cycle_id, c.stream, c.cycle_status from collect.cycles c
+     where c.run_id = %(run_id)s and c.cycle_status = 'RUNNING'
+), page as (
+    select k.cycle_id from chunks k
+     where (%(stream)s::text is null or k.stream = %(stream)s) and (%(status)s::text is null or k.cycle_status = %(status)s)
+       and (%(before)s::bigint is null or k.cycle_id < %(before)s)
+       -- The chunks of a run have one mode.
+       and (%(mode)s::text is null or exists (select 1 from collect.job_runs r where r.run_id = %(run_id)s and r.mode = %(mode)s))
+     order by k.cycle_id desc limit %(limit)s
+)
+select c.*, split_part(c.stream, '.', 1) as source from page p join collect.cycles c on c.cycle_id = p.cycle_id
+ order by c.cycle_id desc;
 
 -- name: by_date
 -- A page of windows of some dates in Seoul, the newest date first.

@@ -5,6 +5,7 @@ Also the invariants that the database itself holds, and the indexes that keep th
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import psycopg
@@ -320,6 +321,28 @@ def test_a_claim_among_them_reads_a_handful_of_pages(crowded: Desk) -> None:
         ).fetchone()[0]  # type: ignore[index]
     pages = plan["Plan"]["Shared Hit Blocks"] + plan["Plan"]["Shared Read Blocks"]
     assert pages < 150, plan
+
+
+@pytest.mark.parametrize("stream", [None, STREAM.name])
+@pytest.mark.parametrize("status", [None, "SUCCESS", "PENDING", "RUNNING"])
+@pytest.mark.parametrize("mode", [None, "backfill"])
+def test_the_chunks_of_a_run_are_listed_without_a_look_at_those_of_others(
+    crowded: Desk, stream: str | None, status: str | None, mode: str | None
+) -> None:
+    with psycopg.connect(crowded.url, autocommit=True) as connection:
+        for run in ("old-7", RUN):
+            values = {"run_id": run, "stream": stream, "status": status, "mode": mode, "before": None, "limit": 101}
+            statement = f"explain {query('ops_cycles.of_run')}"
+            plan = "\n".join(line for (line,) in connection.execute(statement, values).fetchall())  # type: ignore[arg-type]
+            assert "Seq Scan on cycles" not in plan, plan
+            assert "Backward" not in plan, plan
+            used = set(re.findall(r"(?:using|Index Scan on) (\w+)", plan))
+            own = {"cycles_by_run", "cycles_ready_of_stream", "cycles_leased"}
+            # Beside the run's own, the rows of the page by their numbers, and the run by its name.
+            # What waits and is being worked on at once is nothing, which any index of what waits says.
+            nothing = {"cycles_ready"} if status == "RUNNING" else set()
+            assert used - own - nothing <= {"cycles_pkey", "job_runs_pkey"}, plan
+            assert status is not None or own <= used, plan
 
 
 @pytest.mark.parametrize("stream", [None, STREAM.name])

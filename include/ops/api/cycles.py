@@ -198,9 +198,8 @@ def list_cycles(
     with warehouse.reading() as (connection, _):
         if run_date_from is None and run_date_to is None:
             (before,) = place_of(cursor, asked, whole)
-            rows = connection.execute(
-                query("ops_cycles.newest"), {**values, "before": before, "limit": limit + 1}
-            ).fetchall()
+            statement = query("ops_cycles.newest") if run_id is None else query("ops_cycles.of_run")
+            rows = connection.execute(statement, {**values, "before": before, "limit": limit + 1}).fetchall()
             return page_of(rows, limit, Cycle, asked, lambda row: (row["cycle_id"],))
         rows = connection.execute(
             query("ops_cycles.by_date"), {**values, **_dates(run_date_from, run_date_to, cursor, asked, limit)}
