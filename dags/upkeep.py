@@ -17,10 +17,10 @@ DOC = f"""
 **When.** {WHEN.words}.
 
 In this order it marks a 09:00 snapshot as MISSED that nobody took by 09:05 (a setting), ends the
-leases of workers that vanished, looks for what is past due, lags or fails, starts a run for make-up windows that are
-due and for windows that nobody works on, and one of `publish` where something has waited for ten minutes, and sends
-what waits for Slack. A DAG gets at most one such run in a quarter of an hour; a paused one none, and it is told as
-paused and late all the same.
+leases of workers that vanished, adds streams that came into service since midnight to what 09:00 expects, looks for
+what is past due, lags or fails, starts a run for make-up windows that are due and for windows that nobody works on, and
+one of `publish` where something has waited for ten minutes, and sends what waits for Slack. A DAG gets at most one such
+run in a quarter of an hour; a paused one none, and it is told as paused and late all the same.
 
 **When it is red,** the warehouse did not answer; the next run looks again. Leases are also ended by whoever claims
 next, and the watcher (`cli watch`) marks, looks and sends too, so nothing depends on this DAG alone. When it has not

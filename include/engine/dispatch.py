@@ -80,6 +80,28 @@ def dispatch(url: str, streams: Sequence[Stream], who: str = "dispatch") -> Disp
     return Dispatched(today, row["capture_status"] or UNAVAILABLE, row["opened"], row["expected"])
 
 
+def complete(url: str, streams: Sequence[Stream], who: str) -> str:
+    """Dispatch again where a stream came into service after the day was dispatched; say what it came to.
+
+    Args:
+        url: libpq address of the warehouse.
+        streams: every stream that is in the registry.
+        who: who does it.
+
+    Returns:
+        What was added, in words; empty where the day expects every stream, or was not dispatched at all.
+    """
+    connection = connect(url, application="daybook dispatch", statement_timeout=15, autocommit=True)
+    try:
+        values = {"streams": [stream.name for stream in streams]}
+        missing = [row["stream"] for row in connection.execute(query("dispatch.unexpected"), values).fetchall()]
+    finally:
+        connection.close()
+    if not missing:
+        return ""
+    return f"{', '.join(missing)} came into service after dispatch: {dispatch(url, streams, who).words}"
+
+
 def windows_of(stream: Stream, day: date, days: Calendar) -> list[Window]:
     """Return a stream's windows of one date in Seoul, in order; none where there are more than `MOST_WINDOWS`."""
     schedule = stream.schedule

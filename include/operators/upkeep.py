@@ -1,9 +1,10 @@
 """The task that looks after what nobody else does, and the one that starts the runs it asks for.
 
-Promises: the gate is looked at before leases of vanished holders are ended; a snapshot that nobody took is marked, what
-is past due or lags is told, and alerts are sent; windows that nobody works on get a run, and so does publication that
-lags. A DAG gets at most one such run in a quarter of an hour, a paused one none, and is noted as paused. Each look
-leaves a sign of life. Never: nothing is collected or published here.
+Promises: the gate is looked at before leases of vanished holders are ended; a snapshot that nobody took is marked, one
+that is prepared expects also what came into service since, what is past due or lags is told, and alerts are sent;
+windows that nobody works on get a run, and so does publication that lags. A DAG gets at most one such run in a quarter
+of an hour, a paused one none, and is noted as paused. Each look leaves a sign of life. Never: nothing is collected or
+published here.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class UpkeepOperator(BaseOperator):
         return orders
 
     def _look(self, url: str, context: Mapping[str, Any]) -> tuple[list[str], list[dict[str, Any]]]:
-        from include.engine import lookout, upkeep
+        from include.engine import dispatch, lookout, upkeep
         from include.outputs import publisher, releases
 
         # First of all, so that whatever else fails today, the watcher knows that the scheduler runs.
@@ -71,6 +72,8 @@ class UpkeepOperator(BaseOperator):
         ti, quarter = context["ti"], _quarter(context)
         paused = {job: ti.get_dag(job).is_paused for job in sorted({stream.job_name for stream in streams})}
         lookout.note_paused(url, paused)
+        late = dispatch.complete(url, streams, f"upkeep of {ti.run_id}")
+        told += [late] if late else []
         told += lookout.look(url, streams)
         wanted = _unattended(url, streams)
         tables: list[Table] = [table for stream in streams for table in stream.tables]

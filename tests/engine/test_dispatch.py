@@ -212,6 +212,33 @@ def test_a_stream_out_of_service_gets_no_window_and_no_expectation(seoul: Seoul)
     assert seoul.open(KRX, kst(DAY, 8, 10)) is not None
 
 
+def test_a_stream_that_came_into_service_after_dispatch_is_expected_by_the_next_look(seoul: Seoul) -> None:
+    new = replace(KRX, name="krx.indices")
+    seoul.at(kst(DAY, 0, 1))
+    streams = (*seoul.streams, new)
+    assert dispatch.complete(seoul.url, streams, "upkeep") == "", "a day that is not dispatched is not begun by it"
+    seoul.dispatch()
+    assert dispatch.complete(seoul.url, seoul.streams, "upkeep") == ""
+    seoul.at(kst(DAY, 2))
+    windows.declare(seoul.url, streams)
+    words = dispatch.complete(seoul.url, streams, "upkeep")
+    assert words.startswith("krx.indices came into service after dispatch: DISPATCHED – 2026-09-16")
+    assert dispatch.complete(seoul.url, streams, "upkeep") == ""
+    seoul.at(kst(DAY, 9))
+    seoul.capture()
+    assert seoul.states()[new.name] == "NOT_STARTED"
+    assert dispatch.complete(seoul.url, streams, "upkeep") == ""
+
+
+def test_while_dispatch_is_off_nobody_looks_for_what_it_does_not_expect(seoul: Seoul) -> None:
+    seoul.at(kst(DAY, 0, 1))
+    seoul.dispatch()
+    seoul.sql("select * from collect.control('dispatch', '*', 'off', 'moving house', 'kim')")
+    streams = (*seoul.streams, replace(KRX, name="krx.indices"))
+    windows.declare(seoul.url, streams)
+    assert dispatch.complete(seoul.url, streams, "upkeep") == ""
+
+
 def test_a_stream_that_is_not_eligible_gets_windows_and_no_expectation(database: str) -> None:
     with opened(database, kst(DAY, 0, 1), (KRX, replace(FINRA, sla_eligible=False))) as seoul:
         done = seoul.dispatch()

@@ -9,7 +9,7 @@ import pytest
 from airflow.sdk.exceptions import DagRunTriggerException
 
 from include.contract import Mode
-from include.engine import lease, windows
+from include.engine import dispatch, lease, windows
 from include.engine.db import connect
 from include.operators import notes
 from include.operators.endings import Interrupted
@@ -75,6 +75,16 @@ def test_where_all_is_looked_after_nothing_is_started(warehouse):
     orders, words = look()
     assert orders == []
     assert words == "NOTHING TO DO – all is looked after."
+
+
+def test_a_stream_that_came_into_service_after_dispatch_is_expected_at_nine(warehouse):
+    at(warehouse, "2026-09-16 00:00:05 Asia/Seoul")
+    windows.declare(warehouse, FINRA.streams)
+    dispatch.dispatch(warehouse, FINRA.streams[1:])
+    _, words = look()
+    assert f"{STREAM.name} came into service after dispatch" in words
+    assert {"stream": STREAM.name} in sql(warehouse, "select stream from collect.sla_expectations")
+    assert "after dispatch" not in look()[1]
 
 
 def test_a_make_up_window_that_is_due_gets_a_run(warehouse):
