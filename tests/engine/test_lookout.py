@@ -326,6 +326,7 @@ def test_who_was_late_at_nine_is_told_when_the_last_of_them_is_complete(database
         here.at(kst(DAY, 9))
         here.capture()
         assert "late/2026-09-16" in still(here)
+        assert "resume what is frozen, unpause what is paused" in here.alerts()["snapshot/2026-09-16/CAPTURED"]
         here.at(kst(DAY, 9, 1))
         here.work(KRX, kst(DAY, 8, 10))
         look(here)
@@ -344,6 +345,7 @@ def test_a_missed_day_is_over_when_a_snapshot_is_taken_again(seoul: Seoul) -> No
 
     snapshot.mark_missed(seoul.url)
     assert "missed/snapshots" in still(seoul)
+    assert "Look with `./run status`" in seoul.alerts()[f"snapshot/{tomorrow}/MISSED"]
     third = DAY + timedelta(days=2)
     seoul.at(kst(third, 0, 1))
     seoul.dispatch()

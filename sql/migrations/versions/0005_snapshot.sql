@@ -369,7 +369,9 @@ begin
                 || case when v_all = 0 then 'no stream had a window that was due.'
                         when v_late = 0 then format('all %s streams were complete.', v_all)
                         else format('%s of %s streams were LATE: %s.', v_late, v_all, v_list) end
-                || format(' Taken %s ms after the cutoff by %s.', round(extract(epoch from t - h.scheduled_at) * 1000), who));
+                || format(' Taken %s ms after the cutoff by %s.', round(extract(epoch from t - h.scheduled_at) * 1000), who)
+                || case when v_late > 0 then ' Look at the runs of their DAGs; resume what is frozen, unpause what is paused, and mend '
+                        'the cause of what failed. That all of them are complete will be told.' else '' end);
     end loop;
     return v_done;
 end $$;
@@ -460,7 +462,9 @@ begin
     end if;
     if v_status = 'MISSED' then
         perform collect.tell_missed(p_date, format(
-                '09:00 of %s was MISSED: %s. There is no verdict for that date, and none is made up afterwards.', p_date, p_why));
+                '09:00 of %s was MISSED: %s. There is no verdict for that date, and none is made up afterwards; what was collected is kept. '
+                'Look with `./run status` and at the runs of dispatch and sla_capture why they did not do it, so that tomorrow has one.',
+                p_date, p_why));
     end if;
     return v_status;
 end $$;
