@@ -18,15 +18,12 @@ from zoneinfo import ZoneInfo
 from airflow.sdk import AsyncCallback, DeadlineAlert, DeadlineReference  # type: ignore[attr-defined]
 
 from include import registry
-from include.settings import ConnectionSetting
+from include.ops import addresses
 
 SEOUL = ZoneInfo("Asia/Seoul")
 SCHEDULED = "scheduled"
 # A run may end this long after its window was due.
 GRACE = timedelta(minutes=5)
-
-# What an address for libpq may carry on; other extras of a connection are for Airflow's own hook.
-_LIBPQ = ("sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "channel_binding", "target_session_attrs")
 
 log = logging.getLogger(__name__)
 
@@ -59,16 +56,7 @@ async def missed(what: str, context: Mapping[str, Any]) -> None:
     from airflow.providers.postgres.hooks.postgres import PostgresHook
 
     found = await PostgresHook.aget_connection("warehouse")
-    url = ConnectionSetting(
-        name="warehouse",
-        conn_type="postgres",
-        host=found.host or "127.0.0.1",
-        port=found.port,
-        login=found.login or "",
-        password=found.password or "",
-        schema=found.schema or "daybook",
-        extra={name: found.extra_dejson[name] for name in _LIBPQ if found.extra_dejson.get(name)},
-    ).database_url
+    url = addresses.warehouse_url(found)
     instant = _instant(run["logical_date"])
     told = await asyncio.to_thread(tell, url, run["dag_id"], instant, is_system=what == "system")
     log.info("%s of %s: %s", run["dag_id"], instant.isoformat(), "told" if told else "nothing to tell")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -463,6 +464,17 @@ def test_what_cannot_be_answered_is_refused_in_words(api: Api, path: str, params
     (fault, *_) = answer.json()["errors"]
     assert fault["where"]
     assert fault["what"]
+
+
+def test_extras_that_only_airflows_hook_knows_keep_nobody_from_the_warehouse(
+    token: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from include.ops.api import app
+
+    setting = {"conn_type": "postgres", "host": "db", "login": "u", "password": "p@/", "schema": "daybook", "port": 5}
+    setting["extra"] = {"cursor": "dictcursor", "sslmode": "require", "nested": {"a": 1}}
+    monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", json.dumps(setting))
+    assert app._warehouse() == "postgresql://u:p%40%2F@db:5/daybook?sslmode=require"
 
 
 def test_a_database_that_is_away_is_said_without_its_address(api: Api, seoul: Seoul) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
 
-from include.ops import paused
+from include.ops import addresses, paused
 from include.ops.api import access, calendar, controls, cycles, problems, quarantine, snapshots, summary, told, work
 from include.ops.api.warehouse import Warehouse
 
@@ -138,5 +138,4 @@ def _warehouse() -> str:
     # Imported here: the provider costs every process that loads the plugin about half a second.
     from airflow.providers.postgres.hooks.postgres import PostgresHook
 
-    uri: str = PostgresHook.get_connection("warehouse").get_uri()
-    return uri.replace("postgres://", "postgresql://", 1)
+    return addresses.warehouse_url(PostgresHook.get_connection("warehouse"))
