@@ -79,7 +79,7 @@ def close(part: Slice, ending: Ending, apply_rest: Callable[[Finish], tuple[Coun
                 "details_skipped": _skipped(part, ending),
                 "next_eligible_at": decision.next_eligible_at,
                 "outcome": decision.outcome,
-                **({} if part.is_behind else {"cursor": frontier.cursor_of(part, is_over=is_over)}),
+                **({} if part.unread else {"cursor": frontier.cursor_of(part, is_over=is_over)}),
                 **decision.facts,
                 **facts,
             },
@@ -360,6 +360,9 @@ def _write_pending(connection: Connection, part: Slice, decision: Decision) -> N
     ]
     for request in part.plan.requests:
         key, answer_class = request.key, part.answers.get(request.key)
+        if key in part.unread:
+            # Whoever applies it says whether it could be read.
+            continue
         if answer_class is None:
             if part.is_window and key in part.found and request.kind == "detail":
                 why = PendingReason.DISCOVERED

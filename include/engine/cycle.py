@@ -134,7 +134,7 @@ def _slice(
         raise LeaseLost("It could not be renewed in time, so nothing more was sent.")
     if ending.how == "stopped":
         # Who stops a worker gives it seconds. What is stored is applied by the next one before it asks for anything.
-        part.is_behind = bool(part.to_apply)
+        part.leave(part.to_apply)
         part.to_apply.clear()
     worker.signal("before last apply")
     with pause:
@@ -185,7 +185,7 @@ def _apply(worker: Worker, line: Line, part: Slice, finish: applying.Finish) -> 
     try:
         counts, status = _apply_held(worker, line, part.lease, part.stream, held, finish)
     except (OSError, applying.Interrupted):
-        part.is_behind = True
+        part.leave(held)
         raise
     part.counts += counts
     part.items += counts.read

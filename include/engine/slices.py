@@ -42,7 +42,7 @@ class Slice:
     `answers` holds the class of the last answer to each key, `open` the askings of which pages are missing, by the
     key of their first request, `found` the keys of requests that answers led to. `cursor` is the stream's own. `limit`
     is the first of the day's budgets that a request was left out for. `waiting` is about how many rows wait to be
-    applied, `items` how many were. `is_behind`: something stored could not be applied by this slice.
+    applied, `items` how many were. `unread` are the keys whose answers are stored and left for the next slice to apply.
     """
 
     lease: Lease
@@ -64,7 +64,7 @@ class Slice:
     details: int = 0
     waiting: int = 0
     items: int = 0
-    is_behind: bool = False
+    unread: set[str] = field(default_factory=set)
 
     @property
     def cycle(self) -> Cycle:
@@ -75,6 +75,10 @@ class Slice:
     def is_window(self) -> bool:
         """Whether it is a poll window, rather than a chunk of a run."""
         return self.cycle.run_id is None
+
+    def leave(self, held: Iterable[Held]) -> None:
+        """Leave what is stored for the next slice to apply."""
+        self.unread.update(asking.answers[0].request.key for asking in held)
 
     def add(self, requests: Iterable[Request]) -> list[Request]:
         """Plan what answers led to, each key once; returns what was not planned before."""

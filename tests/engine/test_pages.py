@@ -460,6 +460,23 @@ def test_a_chunk_asks_anew_for_a_list_whose_stored_bytes_are_lost(desk: Desk) ->
     assert len(toy.values(desk)) == 4
 
 
+def test_a_key_whose_answer_was_only_stored_stays_pending_until_it_could_be_read(desk: Desk) -> None:
+    publish(desk, 1, details={0: ["a", "b"]})
+    for name in ("a", "b"):
+        desk.cdn.troubles[toy.file(name, TUESDAY)].extend([Trouble(500)] * 4)
+    works(desk)
+    publish(desk, 1, WEDNESDAY)
+    desk.cdn.files[toy.file("a", TUESDAY)] = b"it cannot be read"
+    desk.at(ny(WEDNESDAY))
+    stored: list[str] = []
+    assert desk.poll(stop=lambda: stored.count("stored") >= 2, signal=stored.append).is_stopped
+    assert asked(desk)[-2:] == ["list0", "a"]
+    assert sorted(desk.pending()) == [f"detail/{TUESDAY}/a", f"detail/{TUESDAY}/b"]
+    assert works(desk)[-1].outcome is Outcome.PARTIAL
+    assert {key: row["attempts"] for key, row in desk.pending().items()} == {f"detail/{TUESDAY}/a": 2}
+    assert Counter(asked(desk))["a"] == 5
+
+
 def test_a_small_page_is_whole_without_a_cursor(desk: Desk) -> None:
     publish(desk, 1)
     assert desk.poll().status is SUCCESS
