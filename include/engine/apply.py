@@ -186,7 +186,7 @@ def _at_once(
 ) -> tuple[Counts, CycleStatus]:
     """Apply in one transaction, of so many rows at most."""
     lease.guard(connection)
-    counts, left = Counts(), most
+    counts, left, written = Counts(), most, list[steps.Group]()
     for given, is_rebuild in groups:
         for readings in months.split(stream, given):
             group = steps.gather(connection, lease.cycle, stream, readings, is_rebuild)
@@ -196,6 +196,8 @@ def _at_once(
             steps.derive(connection, group)
             counts += steps.write(connection, group)
             left = left - sum(group.rows.values()) if left is not None else None
+            written.append(group)
+    steps.note_outdated(connection, written)
     return _settle(connection, lease, finish, counts, counts)
 
 
@@ -254,6 +256,7 @@ def _in_parts(
         guarded()
         steps.lock(connection, group)
         rest = steps.write(connection, group)
+        steps.note_outdated(connection, [group])
         if is_rebuild and parts:
             # What the parts wrote stands in the tables as it should, but it was not there before.
             rest += Counts(unchanged=-before.touched)

@@ -54,8 +54,6 @@ def given_up(connection: Connection, stream: str, keys: Sequence[str]) -> set[st
 
 def outdated(connection: Connection, stream: str, cycle_id: int, found: Sequence[Outdated]) -> None:
     """Keep what was had and is out of date to be asked for again; what was asked for again since then is not."""
-    if not found:
-        return
     connection.execute(
         query("pending.outdated"),
         {

@@ -133,9 +133,6 @@ def write(connection: Connection, group: Group) -> Counts:
         stage.drop(connection, table)
     if group.is_copy:
         return counts
-    if cycle.mode is not Mode.REPLAY:
-        found = [each for reading in group.readable if reading.parsed for each in reading.parsed.outdated]
-        pending.outdated(connection, stream.name, cycle.cycle_id, found)
     read_now = [reading for reading in group.readings if reading.unit not in group.kept]
     merge.supersede_quarantine(connection, stream, read_now, cycle.cycle_id)
     for reading in group.readable:
@@ -149,6 +146,15 @@ def write(connection: Connection, group: Group) -> Counts:
             group.rows_of.get(reading.fetch_id, 0),
         )
     return counts
+
+
+def note_outdated(connection: Connection, groups: Sequence[Group]) -> None:
+    """Keep what the readings show to be out of date as pending: after every table is locked, as everybody does."""
+    noting = [group for group in groups if not group.is_copy and group.cycle.mode is not Mode.REPLAY]
+    readings = [reading for group in noting for reading in group.readable]
+    found = [each for reading in readings if reading.parsed for each in reading.parsed.outdated]
+    if found:
+        pending.outdated(connection, noting[0].stream.name, noting[0].cycle.cycle_id, found)
 
 
 def parts_of(connection: Connection, group: Group, most: int) -> list[Callable[[Connection], Counts]]:

@@ -11,6 +11,7 @@ import pytest
 
 from include.calendars import instants, last_instant, next_instant
 from include.contract import Amended, Answer, Ask, CycleStatus, Outcome, Outdated, Parsed, Request, Unit
+from include.engine import merge, pending
 from tests.engine.cdn import Trouble
 from tests.engine.desk import MONDAY, SMALL, TUESDAY, WEDNESDAY, Desk, ny
 
@@ -134,6 +135,29 @@ def test_what_an_answer_shows_to_be_out_of_date_is_asked_for_again_once(
     # It was asked for again since then: reading the same answer again says nothing new.
     desk.backfill(WEDNESDAY)
     assert desk.pending("discovered") == {}
+
+
+def test_what_is_out_of_date_is_noted_after_the_last_months_lock(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+    lock, outdated = merge.lock, pending.outdated
+    monkeypatch.setattr(merge, "lock", lambda c, table: (order.append(table.month), lock(c, table)))
+    monkeypatch.setattr(pending, "outdated", lambda *given: (order.append("pending"), outdated(*given)))
+    tables = tuple(replace(table, months="locked") for table in SMALL.tables)
+
+    def parse(unit: Unit) -> Parsed:
+        (batch,) = SMALL.parse(unit).batches
+        entry = Outdated(KEY, TUESDAY, KEY, ("CNMS/",), ny(TUESDAY))
+        return Parsed((replace(batch, table=tables[0]),), outdated=(entry,))
+
+    desk.stream = replace(SMALL, tables=tables, parse=parse)
+    august, september = date(2026, 8, 31), date(2026, 9, 1)
+    desk.at(ny(august))
+    desk.poll()
+    desk.cdn.publish(august)
+    desk.cdn.publish(september)
+    desk.at(ny(september))
+    assert desk.poll().status is CycleStatus.SUCCESS
+    assert order == ["202608", "202609", "pending"]
 
 
 def test_one_part_of_a_unit_withdraws_nothing_of_the_rest(desk: Desk) -> None:
