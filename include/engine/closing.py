@@ -49,6 +49,7 @@ class Decision:
     outcome: Outcome | None = None
     is_partial: bool = False
     is_stopped: bool = False
+    is_held: bool = False
     next_eligible_at: datetime | None = None
     alert: tuple[str, incidents.Severity] | None = None
     is_told_at_once: bool = True
@@ -100,6 +101,7 @@ def close(part: Slice, ending: Ending, apply_rest: Callable[[Finish], tuple[Coun
         requests=part.details + part.list_pages,
         is_partial=decision.is_partial,
         is_stopped=decision.is_stopped,
+        is_held=decision.is_held,
     )
 
 
@@ -153,7 +155,7 @@ def _decide(connection: Connection, part: Slice, ending: Ending) -> Decision:
     if ending.how == "storage":
         return _failed(part, now, "terminal", "answers cannot be stored", ending.reason, Outcome.FAILED_TERMINAL)
     if ending.how == "blocked":
-        return _wait(part, now, ending.until or now, "the host is stopped", ending.reason)
+        return replace(_wait(part, now, ending.until or now, "the host is stopped", ending.reason), is_held=True)
     if ending.how == "more":
         return Decision(
             CycleStatus.PENDING,
@@ -163,7 +165,7 @@ def _decide(connection: Connection, part: Slice, ending: Ending) -> Decision:
     if ending.how == "quota" and part.cycle.run_id is not None:
         at = ending.until or now
         words = f"WAITING – {place}: {ending.reason} Goes on at {kst(at)}; nothing is lost."
-        return Decision(CycleStatus.PENDING, words, {}, next_eligible_at=at)
+        return Decision(CycleStatus.PENDING, words, {}, is_held=True, next_eligible_at=at)
     failed = {key: part.errors.get(key, "failed") for key in _required(part, AnswerClass.ERROR)} or _all_failed(part)
     if failed:
         key, error = next(iter(failed.items()))

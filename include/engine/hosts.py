@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 from include.contract import HostGroup
 from include.engine import incidents
-from include.engine.db import Connection, connect, query
+from include.engine.db import Connection, query
 
 # A worker looks at its stop flag at least this often while it waits, in seconds.
 LONGEST_NAP = 1.0
@@ -125,17 +125,6 @@ def _nap_through(wait: timedelta, may_go_on: Callable[[], bool], nap: Callable[[
             raise Stopped(f"Stopped while waiting for a turn at {group}; nothing was sent.")
         nap(min(left, LONGEST_NAP))
         left -= LONGEST_NAP
-
-
-def blocked_until(url: str, group: str) -> datetime | None:
-    """Return until when a group is stopped, None where it is not."""
-    connection = connect(url, application="daybook hosts", statement_timeout=15, autocommit=True)
-    try:
-        row = connection.execute(query("hosts.blocked"), {"group": group}).fetchone()
-    finally:
-        connection.close()
-    until: datetime | None = row["until"] if row else None
-    return until
 
 
 def block(connection: Connection, group: str, reason: str, penalty: timedelta | None = None) -> datetime:

@@ -26,7 +26,8 @@ class Verdict:
     """What one slice of a cycle came to.
 
     `status` is the cycle's state afterwards, None where no cycle was worked on. `outcome` is set once the cycle
-    is over. `is_refused` marks work that another owner holds or that is over; `is_stopped` a slice given back.
+    is over. `is_refused` marks work that another owner holds or that is over; `is_stopped` a slice given back;
+    `is_held` one that found that the upstream may not be asked until `next_eligible_at`: blocked, or no requests left.
     """
 
     stream: str
@@ -42,6 +43,7 @@ class Verdict:
     is_partial: bool = False
     is_refused: bool = False
     is_stopped: bool = False
+    is_held: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """Return the verdict as plain data for an XCom: ids, counts and words only."""

@@ -11,8 +11,8 @@ import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from include.contract import TERMINAL, Mode, Outcome, Stream
-from include.engine import cycle, hosts, jobs, replay, upkeep, windows
+from include.contract import Mode, Outcome, Stream
+from include.engine import cycle, jobs, replay, upkeep, windows
 from include.engine.cycle import Worker
 from include.engine.jobs import Progress
 from include.engine.verdict import Verdict, kst
@@ -58,11 +58,10 @@ def work(worker: Worker, stream: Stream, job: Job, turn: Turn) -> Ended:
             return Ended("red", words, data)
         if verdict.is_stopped or not turn.has_time(stream.budget.slice_seconds):
             return Ended("again", verdict.words, data)
-        if verdict.status not in TERMINAL and verdict.next_eligible_at is not None:
-            until = hosts.blocked_until(worker.url, stream.host_group.name)
-            if until is not None:
-                # Every other chunk would only find the same.
-                return Ended("again", verdict.words, data, until - windows.standing(worker.url, stream).now)
+        if verdict.is_held and verdict.next_eligible_at is not None:
+            # Every other chunk would only find the same.
+            wait = verdict.next_eligible_at - windows.standing(worker.url, stream).now
+            return Ended("again", verdict.words, data, wait)
         log.info(verdict.words)
 
 

@@ -69,7 +69,7 @@ def poll(worker: Worker, stream: Stream, asked: Asked, turn: Turn) -> Ended:
 def data_of(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict's ids and counts for an XCom; its words travel beside them."""
     data = verdict.as_dict()
-    for name in ("words", "is_partial", "is_refused", "is_stopped"):
+    for name in ("words", "is_partial", "is_refused", "is_stopped", "is_held"):
         del data[name]
     return data
 

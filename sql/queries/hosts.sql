@@ -20,10 +20,6 @@ select * from collect.confirm(%(group)s, %(epoch)s);
 -- Stop a host group for its penalty time.
 select collect.block(%(group)s, %(penalty)s, %(reason)s) as blocked_until;
 
--- name: blocked
--- Until when a host group is stopped; no row where it is not.
-select blocked_until as until from collect.host_groups where host_group = %(group)s and blocked_until > collect.clock();
-
 -- name: use_up
 -- The upstream says that a key has no requests left today.
 select collect.use_up(%(group)s, %(key)s) as until;

@@ -95,7 +95,7 @@ def test_a_chunk_whose_quota_is_used_up_waits_for_its_renewal_and_loses_no_attem
     request = desk.request(Mode.BACKFILL, TUESDAY)
     desk.begin(request)
     (verdict,) = desk.work_off(request, waiting=False)
-    assert verdict.status is PENDING
+    assert (verdict.status, verdict.is_held) == (PENDING, True)
     renewal = datetime(2026, 9, 17, 0, 0, tzinfo=SEOUL)
     assert verdict.next_eligible_at == desk.cycle()["next_eligible_at"] == renewal
     assert "2026-09-17 00:00 KST" in verdict.words

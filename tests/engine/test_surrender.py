@@ -73,7 +73,7 @@ def test_a_slice_that_breaks_after_its_lease_was_over_writes_nothing_and_says_so
 def test_a_chunk_that_failed_is_tried_again_a_minute_after_it_did(desk: Desk) -> None:
     desk.cdn.trouble("CNMS", TUESDAY, *[Trouble(503)] * 4)
     verdicts = desk.backfill(TUESDAY)
-    assert [verdict.status for verdict in verdicts] == [PENDING, SUCCESS]
+    assert [(verdict.status, verdict.is_held) for verdict in verdicts] == [(PENDING, False), (SUCCESS, False)]
     # The waits between its four requests count for nothing.
     ended = desk.one("select max(received_at) as at from collect.fetches where answer_class = 'error'")["at"]
     asked_again = desk.one("select sent_at from collect.fetches where answer_class = 'data'")["sent_at"]

@@ -251,7 +251,7 @@ def test_a_block_page_stops_the_group_voids_reservations_and_alerts(desk: Desk, 
     other = desk.request(Mode.BACKFILL, TUESDAY, keys=("FORF",))
     desk.begin(other)
     verdicts = desk.work_off(other)
-    assert verdicts[0].status is PENDING
+    assert (verdicts[0].status, verdicts[0].is_held) == (PENDING, True)
     assert "are stopped until" in verdicts[0].words
     assert verdicts[-1].status is SUCCESS
     assert desk.now() > group["blocked_until"]

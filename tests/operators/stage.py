@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from include.contract import Credentials, CycleStatus, Outcome, Stream
-from include.engine import cycle, hosts, jobs, replay, upkeep, windows
+from include.engine import cycle, jobs, replay, upkeep, windows
 from include.engine.cycle import Worker
 from include.engine.jobs import Progress
 from include.engine.merge import Counts
@@ -69,7 +69,6 @@ class ScriptedEngine:
     off: str | None = None
     progress: Progress = field(default_factory=progress)
     next_eligible: datetime | None = None
-    blocked_until: datetime | None = None
     holders: dict[str, datetime] = field(default_factory=dict)
     opened: int = 0
     asked: list[tuple[str, str | None]] = field(default_factory=list)
@@ -84,7 +83,6 @@ class ScriptedEngine:
         patch.setattr(replay, "work", lambda worker, stream, run_id: self._work("replay", run_id))
         patch.setattr(jobs, "progress", lambda url, run_id, stream=None: self.progress)
         patch.setattr(jobs, "next_eligible", lambda url, run_id, stream: self.next_eligible)
-        patch.setattr(hosts, "blocked_until", lambda url, group: self.blocked_until)
         patch.setattr(upkeep, "holders", lambda url, run_id, stream: self.holders)
         return self
 

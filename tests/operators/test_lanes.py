@@ -67,8 +67,8 @@ def test_a_chunk_that_must_wait_holds_no_other_up(engine):
     assert ended.words.startswith("WAITING – 2 of 3 chunks done, 1 waiting; asked again at 2026-09-16 09:49 KST")
 
 
-def test_a_host_that_is_stopped_is_waited_for_by_all_chunks(engine):
-    engine.script, engine.blocked_until = [WAITING, DONE], NOW + timedelta(minutes=9)
+def test_an_upstream_that_may_not_be_asked_is_waited_for_by_all_chunks(engine):
+    engine.script = [replace(WAITING, is_held=True), DONE]
     ended = tick()
     assert (ended.how, ended.wait, len(engine.asked)) == ("again", timedelta(minutes=9), 1)
 
