@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from include import schedules
+from include import schedules, settings
 from include.contract import Source, Stream
 from include.sources import alpaca, finra, fred
 
@@ -29,10 +29,20 @@ def _listed(name: str) -> Any:
         raise ListUnfit(f"config/{name} cannot be read: {' '.join(str(error).split())}. Mend the file.") from None
 
 
+def _some(groups: Any, names: tuple[str, ...]) -> Any:
+    """Keep the groups that are named, all where none is; a name that is not there is refused."""
+    if not names:
+        return groups
+    for name in names:
+        if name not in groups:
+            raise settings.SettingError(f"DAYBOOK_FRED_GROUPS names {name!r}; there are {', '.join(groups)}.")
+    return {name: groups[name] for name in names}
+
+
 SOURCES: tuple[Source, ...] = (
     finra.SOURCE,
     alpaca.SOURCE,
-    fred.source(_listed("fred_series.yaml")),
+    fred.source(_some(_listed("fred_series.yaml"), settings.fred_groups())),
 )
 
 

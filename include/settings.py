@@ -190,6 +190,11 @@ def behind_pooler() -> bool:
     return text == "transaction"
 
 
+def fred_groups() -> tuple[str, ...]:
+    """The groups of `config/fred_series.yaml` that are collected, in DAYBOOK_FRED_GROUPS; empty: all of them."""
+    return tuple(filter(None, (name.strip() for name in os.environ.get("DAYBOOK_FRED_GROUPS", "").split(","))))
+
+
 def connection_text(connection: str) -> str | None:
     """The text of `AIRFLOW_CONN_<CONNECTION>` (a URI or JSON), or None where it is not set."""
     return os.environ.get(f"AIRFLOW_CONN_{connection.upper()}") or None

@@ -116,6 +116,8 @@ def build(
         values[name] = ",".join(filter(None, (values.get(name), LOOPBACK, "localhost")))
     if addresses.sandbox:
         values.update(_sandbox(addresses.sandbox), AIRFLOW__API__INSTANCE_NAME="Daybook demo")
+        # FRED is asked every 0.6 s: all of its series would take a newcomer's patience, one group shows the same.
+        values.setdefault("DAYBOOK_FRED_GROUPS", "housing")
     return values
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from include import registry
 from include.contract import AnswerClass, AnswerError, Ask, DefiniteRefusal, Mode, ParseError, Request, Span, Unit
-from include.settings import ROOT
+from include.settings import ROOT, SettingError
 from include.sources import fred
 from include.sources.fred import answers, spans, streams, vintages
 from include.sources.fred.spans import Stretch
@@ -569,3 +569,11 @@ def test_a_recorded_history_comes_to_the_same_values_on_every_day() -> None:
             if known and known[-1][1] is not None:
                 held[day] = known[-1][1]
         assert held == right, when
+
+
+def test_some_groups_may_be_collected_and_one_that_is_not_there_is_named() -> None:
+    groups = {"growth": ["GDP"], "prices": ["CPIAUCSL"], "fx": ["DEXKOUS"]}
+    assert registry._some(groups, ()) == groups
+    assert registry._some(groups, ("fx", "growth")) == {"fx": ["DEXKOUS"], "growth": ["GDP"]}
+    with pytest.raises(SettingError, match="names 'gdp'; there are growth, prices, fx"):
+        registry._some(groups, ("gdp",))
