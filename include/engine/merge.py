@@ -154,7 +154,7 @@ def _runner(connection: Connection, file: str, parts: Mapping[str, sql.Composabl
 
 def _mark_stale(connection: Connection, table: Table, partitions: list[str | None]) -> None:
     known = sorted({partition for partition in partitions if partition is not None})
-    if known and not table.is_copy:
+    if known and table.is_published and not table.is_copy:
         connection.execute(template("merge.mark_stale"), {"table": table.qualified, "partitions": known})
 
 

@@ -738,3 +738,11 @@ def test_declaring_a_newer_parser_is_seen(desk: Desk) -> None:
     windows.declare(desk.url, (replace(REREAD, parser_version=7),))
     assert desk.one("select parser_version from collect.streams")["parser_version"] == 7
     assert timedelta(0) <= desk.now() - desk.one("select updated_at from collect.streams")["updated_at"]
+
+
+def test_a_table_that_is_not_published_leaves_no_file_to_be_built(desk: Desk) -> None:
+    desk.stream = replace(SMALL, tables=tuple(replace(table, is_published=False) for table in SMALL.tables))
+    desk.cdn.publish(TUESDAY)
+    desk.backfill(TUESDAY)
+    assert desk.rows()
+    assert desk.sql("select * from publish.stale") == []

@@ -50,7 +50,7 @@ ROOMS: dict[str, Room] = {
         Room("settings", (), "a leaf that everyone else may read"),
         Room("calendars", ("contract",), "a leaf: which days and windows are due, asked by whoever needs it"),
         Room("schedules", ("contract", "settings"), "a leaf: the times that an installation sets"),
-        Room("registry", ("sources", "contract", "schedules"), "one line per source, with the times as set"),
+        Room("registry", ("sources", "contract", "schedules", "settings"), "one line per source, its times as set"),
         Room("sources", ("contract",), "a source knows how to ask and how to read, not who calls it"),
         Room("engine", ("contract", *LEAVES), "the engine knows no source: a Stream is handed to it"),
         Room("outputs", ("engine", "contract", *LEAVES), "outputs are made from rows, not from sources"),
