@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Literal
 
+from include.calendars import last_instant
 from include.contract import CycleStatus, Stream
 from include.engine.db import Connection, Row, query, transaction
 from include.engine.lease import Cycle
@@ -120,10 +121,18 @@ def tell_ending(
 
 
 def tell_recovery(connection: Connection, stream: Stream, cycle: Cycle, *, is_partial: bool) -> None:
-    """A window that ended well ends what was wrong with the windows before it; a partial one not all of it."""
-    keys = [failing(stream.name), past_due(stream.name), out_of_budget(stream.name)]
+    """A window that ended well ends what was wrong with the windows before it; a partial one not all of it.
+
+    Where a later window is due already, it is past due still: whoever looks next ends that, or does not.
+    """
+    keys = [failing(stream.name), out_of_budget(stream.name)]
     if not is_partial:
         keys.append(partial(stream.name))
+    row, schedule = connection.execute(query("engine.clock")).fetchone(), stream.schedule
+    assert row is not None
+    due = last_instant(schedule.cron, schedule.timezone, row["now"] - schedule.allowance)
+    if cycle.window_start is not None and cycle.window_start >= due:
+        keys.append(past_due(stream.name))
     close(connection, keys, f"{stream.name} is well again: {where(cycle.row)} was collected.")
 
 

@@ -7,8 +7,10 @@ from datetime import date, datetime, timedelta
 
 import pytest
 
+from include.contract import Mode
 from include.engine import incidents, lookout
 from include.engine.db import connect
+from include.engine.lease import claim_on
 from tests.engine.seoul import DART, DAY, FINRA, KRX, Seoul, kst, opened
 
 FRIDAY, MONDAY = date(2026, 9, 18), date(2026, 9, 21)
@@ -74,6 +76,22 @@ def test_its_end_is_told_in_the_transaction_that_ends_it_well_or_by_the_lookout(
     look(seoul)
     assert still(seoul) == []
     assert list(seoul.alerts().values())[-1].startswith("RECOVERED: no window of krx.prices is past due any more")
+
+
+def test_an_older_window_that_ends_well_ends_nothing_of_the_one_that_is_past_due(seoul: Seoul) -> None:
+    """The tired person who reads RECOVERED would go to bed."""
+    look(seoul)
+    key = incidents.past_due(KRX.name)
+    yesterday, today = kst(DAY - timedelta(days=1), 8, 10), kst(DAY, 8, 10)
+    for start, is_open in ((yesterday, True), (today, False)):
+        seoul.open(KRX, start)
+        with connect(seoul.url, autocommit=True) as connection:
+            lease = claim_on(connection, seoul.url, KRX.name, Mode.POLL, None, "a worker")
+            assert lease is not None
+            incidents.tell_recovery(connection, KRX, lease.cycle, is_partial=False)
+        assert (key in still(seoul)) == is_open, start
+        seoul.leases[KRX.name] = lease.cycle.cycle_id, lease.token
+        seoul.settle(KRX)
 
 
 def test_a_failed_window_is_over_and_not_past_due(seoul: Seoul) -> None:
