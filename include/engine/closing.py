@@ -366,7 +366,7 @@ def _write_pending(connection: Connection, part: Slice, decision: Decision) -> N
             # Whoever applies it says whether it could be read.
             continue
         if answer_class is None:
-            if part.is_window and key in part.found and request.kind == "detail":
+            if part.is_window and key in part.found:
                 why = PendingReason.DISCOVERED
                 again.append(pending.Again(key, why, request.session_date, at=now, only_if_absent=True))
             elif over and decision.status is CycleStatus.FAILED and part.cycle.run_id is None:

@@ -172,7 +172,7 @@ def keep(
 def cursor_of(part: Slice, *, is_over: bool) -> dict[str, Any] | None:
     """Return where the next slice or window goes on, None where there is nothing to go on with.
 
-    Details that a window found and did not ask for are pending keys; all else that it found stands here.
+    What a window found and did not ask for are pending keys, which no crash takes away; its lists stand here as well.
     """
     left = [request.key for request in part.found_unanswered() if request.kind == "list" or not part.is_window]
     left += [key for key in keys_of(part.cycle.cursor) if key not in part.answers and key not in left]

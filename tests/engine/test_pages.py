@@ -267,6 +267,25 @@ def test_pages_that_are_units_go_on_in_the_next_window(desk: Desk) -> None:
     assert len([name for name in desk.cdn.asked() if f"{TUESDAY:%Y%m%d}" in name]) == 5
 
 
+@pytest.mark.parametrize("point", [("claimed", 1), ("stored", 1), ("before last apply", 1)])
+def test_a_window_that_dies_in_its_second_slice_leaves_the_pages_that_were_found_to_the_next(
+    desk: Desk, point: tuple[str, int]
+) -> None:
+    toy.use(desk, listing(own_units=True))
+    publish(desk, 8, details={2: ["a"]})
+    assert desk.poll().status is PENDING
+    with crashing_at(*point) as dying, pytest.raises(Crash):
+        desk.poll(signal=dying)
+    desk.at(ny(TUESDAY, 18, 46))
+    desk.tick()
+    assert desk.cycle()["failure_reason"] == "lease expired"
+    desk.at(ny(TUESDAY, 19, 16))
+    assert works(desk)[-1].status is SUCCESS
+    assert Counter(asked(desk)) == Counter(["a", *(f"list{n}" for n in range(8))])
+    assert len(toy.values(desk)) == 17
+    assert desk.pending() == {}
+
+
 @pytest.mark.parametrize("point", [("stored", 2), ("stored", 4), ("stored", 6), ("before last apply", 1)])
 def test_a_chunk_of_pages_that_are_units_dies_anywhere_and_misses_nothing(desk: Desk, point: tuple[str, int]) -> None:
     toy.use(desk, listing(own_units=True))
