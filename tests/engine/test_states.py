@@ -126,79 +126,70 @@ def change(desk: Desk, **columns: Any) -> None:
     desk.sql(f"update collect.cycles set {assignments}", *columns.values())
 
 
+# What a cycle that is over has and has not, whatever it came to.
+OVER = {
+    "finished_at": "2026-09-15", "outcome": "success", "lease_token": None, "lease_until": None, "lease_owner": None,
+}  # fmt: skip
+LEASE, END, HOW, KIND = (
+    "cycles_lease_only_while_running",
+    "cycles_end_and_outcome_only_when_over",
+    "cycles_over_says_how",
+    "cycles_window_or_run",
+)
+
+
 @pytest.mark.parametrize(
-    ("mode", "columns"),
+    ("mode", "columns", "constraint"),
     [
-        (Mode.POLL, {"cycle_status": "DONE"}),
-        (Mode.POLL, {"cycle_status": "SUCCESS"}),
-        (Mode.POLL, {"finished_at": "2026-09-15"}),
-        (Mode.POLL, {"cycle_status": "SUCCESS", "finished_at": "2026-09-15", "is_complete": True}),
-        (Mode.POLL, {"lease_token": None}),
-        (Mode.POLL, {"lease_token": None, "lease_until": None}),
-        (Mode.POLL, {"lease_token": None, "lease_until": None, "lease_owner": None}),
-        (Mode.POLL, {"cycle_status": "PENDING"}),
+        (Mode.POLL, {"cycle_status": "DONE"}, "cycle_state_check"),
+        (Mode.POLL, {**OVER, "cycle_status": "SUCCESS", "is_complete": True, "finished_at": None}, END),
+        (Mode.POLL, {**OVER, "cycle_status": "SUCCESS", "is_complete": True, "outcome": None}, END),
+        (Mode.POLL, {"finished_at": "2026-09-15"}, END),
+        (Mode.POLL, {"outcome": "success"}, END),
+        (Mode.POLL, {"cycle_status": "SUCCESS", "finished_at": "2026-09-15", "outcome": "success"}, LEASE),
+        (Mode.POLL, {"lease_token": None}, LEASE),
+        (Mode.POLL, {"lease_token": None, "lease_until": None}, LEASE),
+        (Mode.POLL, {"lease_token": None, "lease_until": None, "lease_owner": None}, LEASE),
+        (Mode.POLL, {"cycle_status": "PENDING"}, LEASE),
+        (Mode.POLL, {**OVER, "cycle_status": "SUCCESS", "is_complete": False}, HOW),
+        (Mode.POLL, {**OVER, "cycle_status": "FAILED", "failure_reason": None}, HOW),
+        (Mode.POLL, {**OVER, "cycle_status": "BUDGET_EXHAUSTED"}, HOW),
         (
             Mode.POLL,
-            {
-                "cycle_status": "SUCCESS",
-                "finished_at": "2026-09-15",
-                "lease_token": None,
-                "lease_until": None,
-                "lease_owner": None,
-            },
+            {**OVER, "cycle_status": "BUDGET_EXHAUSTED", "budget_exhausted_reason": "ITEM_LIMIT", "is_complete": True},
+            HOW,
         ),
-        (
-            Mode.POLL,
-            {
-                "cycle_status": "FAILED",
-                "finished_at": "2026-09-15",
-                "lease_token": None,
-                "lease_until": None,
-                "lease_owner": None,
-            },
-        ),
-        (
-            Mode.POLL,
-            {
-                "cycle_status": "BUDGET_EXHAUSTED",
-                "finished_at": "2026-09-15",
-                "lease_token": None,
-                "lease_until": None,
-                "lease_owner": None,
-            },
-        ),
-        (
-            Mode.POLL,
-            {
-                "cycle_status": "BUDGET_EXHAUSTED",
-                "finished_at": "2026-09-15",
-                "lease_token": None,
-                "lease_until": None,
-                "lease_owner": None,
-                "budget_exhausted_reason": "ITEM_LIMIT",
-                "is_complete": True,
-            },
-        ),
-        (Mode.POLL, {"budget_exhausted_reason": "TOO_MUCH"}),
-        (Mode.POLL, {"failure_reason": "x" * 201}),
-        (Mode.POLL, {"failure_cause_summary": "x" * 1001}),
-        (Mode.POLL, {"run_date": None}),
-        (Mode.POLL, {"window_start": None}),
-        (Mode.POLL, {"due_at": None}),
-        (Mode.BACKFILL, {"run_id": None}),
-        (Mode.BACKFILL, {"run_date": TUESDAY}),
-        (Mode.BACKFILL, {"window_start": "2026-09-15", "due_at": "2026-09-15", "run_date": TUESDAY}),
-        (Mode.BACKFILL, {"missed_count": 0}),
-        (Mode.REPLAY, {"closed_count": 0}),
-        (Mode.REPLAY, {"mode": "again"}),
+        (Mode.POLL, {"budget_exhausted_reason": "TOO_MUCH"}, "budget_reason_check"),
+        (Mode.POLL, {"failure_reason": "x" * 201}, "one_line_check"),
+        (Mode.POLL, {"failure_cause_summary": "x" * 1001}, "summary_check"),
+        (Mode.POLL, {"run_date": None}, KIND),
+        (Mode.POLL, {"window_start": None}, KIND),
+        (Mode.POLL, {"due_at": None}, KIND),
+        (Mode.BACKFILL, {"run_id": None}, KIND),
+        (Mode.BACKFILL, {"run_date": TUESDAY}, KIND),
+        (Mode.BACKFILL, {"window_start": "2026-09-15", "due_at": "2026-09-15", "run_date": TUESDAY}, KIND),
+        (Mode.BACKFILL, {"missed_count": 0}, KIND),
+        (Mode.REPLAY, {"closed_count": 0}, KIND),
+        (Mode.REPLAY, {"mode": "again"}, "job_mode_check"),
+        (Mode.BACKFILL, {"abnormal": False}, "cycles_health_of_windows_only"),
+        (Mode.REPLAY, {"seen_count": 0}, "cycles_health_of_windows_only"),
     ],
 )
-def test_the_database_refuses_a_cycle_that_cannot_be(desk: Desk, mode: Mode, columns: dict[str, Any]) -> None:
+def test_the_database_refuses_a_cycle_that_cannot_be(
+    desk: Desk, mode: Mode, columns: dict[str, Any], constraint: str
+) -> None:
     held_in(desk, mode)
     before = desk.cycle()
-    with pytest.raises(psycopg.errors.CheckViolation):
+    with pytest.raises(psycopg.errors.CheckViolation) as refusal:
         change(desk, **columns)
+    assert refusal.value.diag.constraint_name == constraint
     assert desk.cycle() == before
+
+
+@pytest.mark.parametrize("status", [SUCCESS, FAILED, EXHAUSTED])
+def test_a_chunk_says_nothing_of_its_streams_health(desk: Desk, status: CycleStatus) -> None:
+    desk.settle(held_in(desk, Mode.BACKFILL), status, **FACTS.get(status, {}))
+    assert (desk.cycle()["cycle_status"], desk.cycle()["abnormal"]) == (status, None)
 
 
 def test_the_database_holds_one_cycle_a_slot_and_one_open_poll_a_stream(desk: Desk) -> None:

@@ -27,6 +27,8 @@ alter table collect.cycles
     add column abnormal boolean,
     add column seen_count bigint,
     add column worked_by text;
+alter domain collect.sound_cycle add constraint cycles_health_of_windows_only
+    check ((value).window_start is not null or num_nonnulls((value).abnormal, (value).seen_count) = 0);
 comment on column collect.cycles.abnormal is
     'Health as this window found it: true where it failed, or was complete and empty where that is never right; null sets and clears nothing';
 comment on column collect.cycles.seen_count is 'Items that a listing showed; windows of listings only';
@@ -806,7 +808,8 @@ begin
            missed_count = coalesce((p_facts->>'missed')::bigint, c.missed_count),
            closed_count = coalesce((p_facts->>'closed')::bigint, c.closed_count),
            seen_count = coalesce((p_facts->>'seen')::bigint, c.seen_count),
-           abnormal = case p_status when 'FAILED' then true when 'SUCCESS' then coalesce((p_facts->>'abnormal')::boolean, false) end,
+           abnormal = case when v.mode = 'poll' and v.run_id is null then
+               case p_status when 'FAILED' then true when 'SUCCESS' then coalesce((p_facts->>'abnormal')::boolean, false) end end,
            failed_attempts = c.failed_attempts + coalesce((p_facts->>'failed_attempt')::smallint, 0::smallint),
            budget_exhausted_reason = p_facts->>'budget',
            success_reason = p_facts->>'success_reason',
@@ -845,7 +848,7 @@ begin
                set cycle_status = case when v_retry then 'PENDING' else 'FAILED' end,
                    lease_token = null, lease_owner = null, lease_until = null,
                    failed_attempts = c.failed_attempts + 1,
-                   abnormal = case when not v_retry then true end,
+                   abnormal = case when v.mode = 'poll' and v.run_id is null then true end,
                    next_eligible_at = null,
                    failure_kind = case when not v_retry then 'retriable' end,
                    outcome = case when not v_retry then 'failed_retriable' end,
