@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+
+import psycopg
 
 from include.engine.db import Row, query, transaction
 from include.engine.verdict import kst
@@ -53,6 +56,11 @@ def drain(url: str, owner: str, connection_id: str = "slack", stop: Callable[[],
     except leases.PublishLeaseLost as lost:
         # Slack kept us waiting for longer than the lease: whoever has it now goes on where this one ended.
         return Drained(sent, str(lost))
+    except BaseException:
+        # Whoever looks next need not wait until the lease is over, which would be minutes without a message.
+        with suppress(psycopg.Error, leases.PublishLeaseLost):
+            lease.give_back()
+        raise
     return Drained(sent, error)
 
 

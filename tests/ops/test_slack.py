@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 
+import psycopg
 import pytest
 
 from include.engine import alerts, silences
@@ -125,6 +126,17 @@ def test_one_sender_at_a_time(seoul: Seoul, upstream: RunningSandbox, point: Poi
     assert isinstance(held, leases.PublishLease)
     put(seoul.url, "a/8")
     assert slack.drain(seoul.url, "me") == slack.Drained(0)
+
+
+def test_a_sender_whose_connection_is_cut_leaves_the_outbox_to_the_next_at_once(
+    seoul: Seoul, upstream: RunningSandbox, point: Point, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(seoul.url, "a", "b")
+    with monkeypatch.context() as patch:
+        patch.setattr(slack, "_send", lambda row, connection_id: (_ for _ in ()).throw(psycopg.OperationalError("cut")))
+        with pytest.raises(psycopg.OperationalError):
+            slack.drain(seoul.url, "the first")
+    assert slack.drain(seoul.url, "the second") == slack.Drained(2)
 
 
 def test_who_lost_the_lease_while_slack_kept_him_waiting_goes_no_further(
