@@ -1,9 +1,16 @@
 -- name: stream
 -- What was collected of a stream in a mode: its newest cycle, one that is not good before one that is, and raw objects.
-select (select cycle_status from collect.cycles c where c.stream = %(stream)s and c.mode = %(mode)s
-         order by cycle_status = 'SUCCESS', cycle_id desc limit 1) as cycle_status,
-       (select failure_reason from collect.cycles c where c.stream = %(stream)s and c.mode = %(mode)s
-         order by cycle_status = 'SUCCESS', cycle_id desc limit 1) as failure_reason,
+-- A window that dispatch wrote down for later in the day is not looked at.
+with newest as (
+    select c.cycle_status, c.failure_reason
+      from collect.cycles c
+     where c.stream = %(stream)s and c.mode = %(mode)s
+       and (c.cycle_status <> 'NOT_STARTED' or c.window_start <= collect.clock())
+     order by c.cycle_status = 'SUCCESS', c.cycle_id desc
+     limit 1
+)
+select (select cycle_status from newest) as cycle_status,
+       (select failure_reason from newest) as failure_reason,
        (select count(distinct f.sha256) from collect.fetches f where f.stream = %(stream)s) as raw_objects,
        (select count(*) from collect.quarantine q where q.stream = %(stream)s and q.state = 'open') as quarantined;
 
