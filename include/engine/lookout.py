@@ -27,7 +27,7 @@ SILENCE = timedelta(minutes=6)
 # Raw success: answers held of those asked for in an hour, judged from so many on.
 FEWEST_ANSWERS, WARNING_SHARE, ERROR_SHARE = 20, 0.95, 0.80
 
-UPKEEP = "upkeep"
+UPKEEP, DISPATCH = "upkeep", "dispatch"
 SCHEDULER = "silent/scheduler"
 
 
@@ -220,14 +220,21 @@ def _raw_success(connection: Connection) -> list[str]:
 
 
 def _undispatched(connection: Connection) -> list[str]:
-    row = connection.execute(query("lookout.undispatched"), {"grace": DISPATCH_GRACE}).fetchone()
+    row = _unprepared(connection)
     if row is None:
         return []
+    since = row["paused_since"]
+    paused = f"The DAG dispatch is PAUSED in Airflow since {kst(since)}: unpause it. " if since is not None else ""
     text = (
-        f"{row['day']} was not dispatched: it has no windows and no snapshot yet. Trigger the DAG dispatch before "
-        "09:00 in Seoul; otherwise that date has no verdict."
+        f"{row['day']} was not dispatched: it has no windows and no snapshot yet. {paused}Trigger the DAG dispatch "
+        "before 09:00 in Seoul; otherwise that date has no verdict."
     )
     return _open(connection, _of_the_day(row["day"], text))
+
+
+def _unprepared(connection: Connection) -> Row | None:
+    values = {"grace": DISPATCH_GRACE, "job": DISPATCH}
+    return connection.execute(query("lookout.undispatched"), values).fetchone()
 
 
 def _of_the_day(day: date, text: str) -> dict[str, Any]:
@@ -240,7 +247,7 @@ def tell_undispatched(url: str) -> bool:
     connection = connect(url, application="daybook deadline", statement_timeout=15, autocommit=True)
     try:
         _undispatched(connection)
-        return connection.execute(query("lookout.undispatched"), {"grace": DISPATCH_GRACE}).fetchone() is not None
+        return _unprepared(connection) is not None
     finally:
         connection.close()
 

@@ -70,7 +70,8 @@ class UpkeepOperator(BaseOperator):
         sources = [declared.source(name) for name in self.sources]
         streams = [stream for source in sources for stream in source.streams]
         ti, quarter = context["ti"], _quarter(context)
-        paused = {job: ti.get_dag(job).is_paused for job in sorted({stream.job_name for stream in streams})}
+        jobs = sorted({stream.job_name for stream in streams} | {lookout.DISPATCH})
+        paused = {job: ti.get_dag(job).is_paused for job in jobs}
         lookout.note_paused(url, paused)
         late = dispatch.complete(url, streams, f"upkeep of {ti.run_id}")
         told += [late] if late else []

@@ -78,8 +78,9 @@ select i.incident_key,
  order by i.incident_key;
 
 -- name: undispatched
--- The date in Seoul whose snapshot should have been prepared by now and was not; null where it was, or need not be.
-select d.day
+-- The date in Seoul whose snapshot should have been prepared by now and was not, and since when its DAG is paused; no row
+-- where it was, or need not be.
+select d.day, (select p.since from ops.paused_jobs p where p.job = %(job)s) as paused_since
   from (select (collect.clock() at time zone 'Asia/Seoul')::date as day) d
  where collect.clock() >= (d.day::timestamp at time zone 'Asia/Seoul') + %(grace)s::interval and collect.clock() < collect.cutoff(d.day)
    and collect.active_day(d.day) and collect.dispatch_is_off() is null

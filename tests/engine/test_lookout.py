@@ -392,6 +392,15 @@ def test_a_day_that_nobody_prepared_is_told_at_half_past_midnight_and_while_ther
     assert not lookout.tell_undispatched(seoul.url)
 
 
+def test_a_day_that_nobody_prepared_names_the_paused_dag_that_should_have(seoul: Seoul) -> None:
+    tomorrow = DAY + timedelta(days=1)
+    seoul.at(kst(tomorrow, 0, 31))
+    lookout.note_paused(seoul.url, {"dispatch": True})
+    look(seoul)
+    told = seoul.alerts()[f"deadline/dispatch/{tomorrow}"]
+    assert "The DAG dispatch is PAUSED in Airflow since 2026-09-17 00:31 KST: unpause it." in told
+
+
 @pytest.mark.parametrize("how", ["past nine", "off"])
 def test_a_day_that_nobody_prepared_is_told_as_such_no_more_once_it_can_no_longer_be(seoul: Seoul, how: str) -> None:
     """Also by a lookout that comes back days later only."""

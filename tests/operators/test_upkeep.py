@@ -146,6 +146,11 @@ def test_a_paused_dag_gets_none_and_is_named(warehouse):
     assert "finra is paused" in words
 
 
+def test_dispatch_is_noted_as_paused_too(warehouse):
+    look(paused=True)
+    assert {"job": "dispatch"} in sql(warehouse, "select job from ops.paused_jobs")
+
+
 def test_a_lease_whose_holder_vanished_is_ended(warehouse):
     opened(warehouse)
     assert lease.claim(warehouse, STREAM.name, Mode.POLL, None, "gone")
