@@ -49,9 +49,17 @@ class SummaryOperator(BaseOperator):
         notes.task(context, ended.words)
         if asked:
             notes.run(context, ended.words)
+        if asked and not (asked["dry_run"] or asked["is_over"]):
+            self._tell(context)
         if ended.how != "red":
             self.log.info(ended.words)
         ended.leave()
+
+    def _tell(self, context: Mapping[str, Any]) -> None:
+        """Send what the run had to tell; whatever is not sent here, upkeep and the watcher send."""
+        from include.operators import resolve, telling
+
+        telling.send(resolve.warehouse_url(), f"summary of {context['ti'].run_id}", seconds=20)
 
     def _conclude(self, asked: Mapping[str, Any], context: Mapping[str, Any]) -> Ended:
         from include.operators import resolve

@@ -7,7 +7,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from include.contract import Outcome
 from include.engine import jobs, upkeep, windows
-from include.operators import notes, summary
+from include.operators import notes, summary, telling
 from include.operators.endings import Failed
 from include.operators.summary import SummaryOperator
 from tests.operators.stage import Ti, asked, context, progress, row
@@ -20,6 +20,7 @@ def told(monkeypatch, connected):
     words = []
     monkeypatch.setattr(notes, "task", lambda context, text: None)
     monkeypatch.setattr(notes, "run", lambda context, text: words.append(text))
+    monkeypatch.setattr(telling, "send", lambda url, owner, **limits: words.append(f"alerts sent by {owner}"))
     return words
 
 
@@ -123,5 +124,6 @@ def test_the_operator_reads_what_the_polls_left_and_has_the_last_word(monkeypatc
     ti.pulled["short_volume", "outcome"] = outcome("skipped", "ANOTHER RUN – has it")
     with pytest.raises(AirflowSkipException):
         SummaryOperator(task_id="summary").execute(context(ti))
-    assert told == ["ANOTHER RUN – has it"]
+    # What the tasks had to tell Slack goes out right after the commits that made it.
+    assert told == ["ANOTHER RUN – has it", f"alerts sent by summary of {ti.run_id}"]
     assert ti.pushed["outcome"]["how"] == "skipped"
