@@ -51,12 +51,14 @@ def work(worker: Worker, stream: Stream, mode: Mode, run_id: str | None) -> Verd
     """Claim the next eligible cycle of a stream and work one slice of it.
 
     Returns:
-        What the slice came to; None where no cycle is eligible.
+        What the slice came to; None where no cycle is eligible, or the worker was stopped before it claimed one.
     """
     line = Line(worker.url, application="daybook slice", nap=worker.nap)
     try:
         # Before the claim: building a calendar takes seconds, in which a worker that is stopped could not give back.
         days = windows.days_of(line.connection, stream)
+        if worker.stop():
+            return None
         lease = claim_on(line.connection, worker.url, stream.name, mode, run_id, worker.owner)
         if lease is None:
             return None

@@ -18,6 +18,7 @@ from airflow.sdk.exceptions import AirflowRescheduleException, AirflowSkipExcept
 SHORTEST_WAIT, LONGEST_WAIT = timedelta(seconds=30), timedelta(hours=1)
 # What a task note may hold, and what an XCom should.
 NOTE_LENGTH, WORDS_LENGTH = 1_000, 1_500
+STOPPED = "STOPPED – nothing was claimed; the next attempt goes on."
 
 
 class Failed(SystemExit):

@@ -16,7 +16,7 @@ from include.engine import cycle, jobs, replay, upkeep, windows
 from include.engine.cycle import Worker
 from include.engine.jobs import Progress
 from include.engine.verdict import Verdict, kst
-from include.operators.endings import SHORTEST_WAIT, Ended
+from include.operators.endings import SHORTEST_WAIT, STOPPED, Ended
 from include.operators.polling import data_of
 from include.operators.tick import MOST_CYCLES, Turn
 
@@ -43,6 +43,8 @@ def work(worker: Worker, stream: Stream, job: Job, turn: Turn) -> Ended:
             return _gives_place(worker, stream, job, turn)
         verdict = _slice(worker, stream, job)
         if verdict is None:
+            if turn.stop():
+                return Ended("again", STOPPED, {"stream": stream.name, "run_id": job.run_id})
             if _left_behind(worker, stream, job, turn) and turn.wait_for_handover(
                 lambda: bool(_left_behind(worker, stream, job, turn)), worker.nap
             ):

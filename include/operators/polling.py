@@ -18,7 +18,7 @@ from include.engine.cycle import Worker
 from include.engine.db import Row
 from include.engine.verdict import Verdict, kst, repetition, where, worker_of
 from include.engine.windows import Standing
-from include.operators.endings import Ended
+from include.operators.endings import STOPPED, Ended
 from include.operators.tick import MOST_CYCLES, Turn
 
 log = logging.getLogger(__name__)
@@ -48,6 +48,8 @@ def poll(worker: Worker, stream: Stream, asked: Asked, turn: Turn) -> Ended:
                 log.warning(verdict.words)
             if over:
                 return _over(over)
+            if verdict is None and turn.stop():
+                return Ended("again", STOPPED, {"stream": stream.name})
             if turn.is_mine(_holder(worker, stream)) and turn.wait_for_handover(
                 lambda: turn.is_mine(_holder(worker, stream)), worker.nap
             ):

@@ -480,6 +480,14 @@ def test_a_stopped_slice_gives_back_at_once_and_the_next_attempt_applies_what_it
     assert len(plain.rows()) == 15
 
 
+def test_a_worker_that_is_stopped_before_it_claims_has_nothing_to_give_back(plain: Desk) -> None:
+    plain.cdn.publish(TUESDAY)
+    assert plain.tick(stop=lambda: True) is None
+    row = plain.cycle()
+    assert (row["cycle_status"], row["attempt"], row["worked_by"]) == (PENDING, 0, None)
+    assert plain.poll().status is SUCCESS
+
+
 def test_a_worker_that_is_told_to_stop_in_the_middle_of_an_answer_drops_it_and_the_next_asks_again(
     plain: Desk,
 ) -> None:

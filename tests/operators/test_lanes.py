@@ -48,6 +48,14 @@ def test_a_lane_does_not_wait_for_other_lanes_and_leaves_the_telling_to_them(eng
     assert not ended.tells
 
 
+def test_a_lane_that_is_stopped_before_it_claims_leaves_at_once(engine):
+    """The chunk is another's, or nobody's; there is nothing to give back and nothing to wait for."""
+    engine.progress = progress(total=9, done=8, open=1)
+    ended = tick(stop=lambda: True)
+    assert (ended.how, ended.words) == ("again", "STOPPED – nothing was claimed; the next attempt goes on.")
+    assert len(engine.asked) == 1
+
+
 def test_a_lane_waits_for_chunks_that_wait(engine):
     engine.progress = progress(total=9, done=8, open=1)
     engine.next_eligible = NOW + timedelta(minutes=1)
