@@ -15,10 +15,18 @@ on conflict (stream) do update
 select min(session_date) as session_date from collect.cycles where stream = %(stream)s and window_start is not null;
 
 -- name: spent
--- What a stream's windows of one KST date have spent.
-select coalesce(sum(list_page_count), 0)::int as list_pages, coalesce(sum(fetched_count), 0)::bigint as items,
-       coalesce(sum(detail_request_count), 0)::int as details
-  from collect.cycles where stream = %(stream)s and run_date = %(run_date)s;
+-- What a stream's windows of one KST date have spent. Requests that no window counted, as it crashed, count as both kinds:
+-- nobody knows any more which they were.
+with w as (
+    select cycle_id, list_page_count, fetched_count, detail_request_count from collect.cycles
+     where stream = %(stream)s and run_date = %(run_date)s
+), s as (
+    select coalesce(sum(list_page_count), 0) as list_pages, coalesce(sum(fetched_count), 0) as items,
+           coalesce(sum(detail_request_count), 0) as details,
+           coalesce(sum(greatest(r.sent - list_page_count - detail_request_count, 0)), 0) as uncounted
+      from w cross join lateral (select count(*) as sent from collect.fetches f where f.cycle_id = w.cycle_id and f.tries = 1) r
+)
+select (list_pages + uncounted)::int as list_pages, items::bigint as items, (details + uncounted)::int as details from s;
 
 -- name: before
 -- The window before a cycle's own, and what it came to.

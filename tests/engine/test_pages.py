@@ -379,6 +379,20 @@ def test_the_days_budgets_are_summed_over_the_windows_of_one_date(desk: Desk) ->
     assert Counter(asked(desk))["d"] == 0
 
 
+def test_what_a_window_spent_that_died_counts_for_its_date(desk: Desk) -> None:
+    toy.use(desk, replace(desk.stream, budget=Budget(day_details=5)))
+    publish(desk, 1, details={0: ["a", "b", "c", "d", "e"]})
+    with crashing_at("stored", 4) as dying, pytest.raises(Crash):
+        desk.poll(signal=dying)
+    desk.at(ny(TUESDAY, 18, 46))
+    desk.tick()
+    assert desk.cycle()["detail_request_count"] == 0
+    desk.at(ny(TUESDAY, 19, 16))
+    assert works(desk)[-1].status is BUDGET
+    assert asked(desk) == ["list0", "a", "b", "c", "d"]
+    assert sorted(desk.pending()) == [f"detail/{TUESDAY}/e"]
+
+
 def test_items_are_counted_as_they_were_read_and_end_the_slice_and_the_day(desk: Desk) -> None:
     """Lines are longer than the guess from the bytes takes them for; what counts is what was read."""
     toy.use(desk, toy.files(*(f"f{n}" for n in range(8)), budget=Budget(slice_items=50, day_items=90)))
