@@ -207,9 +207,8 @@ def _take_in(
             answer_class = AnswerClass.ERROR
             error = f"HTTP {received.status} although nothing was held to compare with"
         if answer_class is AnswerClass.ERROR and error is None:
-            error = (
-                f"{amended.key} is left out: {amended.reason}" if amended else f"HTTP {received.status} instead of data"
-            )
+            what = "instead of data" if received.stored and received.stored.size else "with nothing in it"
+            error = f"{amended.key} is left out: {amended.reason}" if amended else f"HTTP {received.status} {what}"
     is_answered = answer_class in (AnswerClass.DATA, AnswerClass.EMPTY)
     # Nothing that was received is lost, nor asked for again, because the database was away meanwhile.
     record = partial(

@@ -180,7 +180,7 @@ def test_a_retry_after_past_the_last_try_ends_the_window(small: Desk) -> None:
         (Trouble(401), "HTTP 401"),
         (Trouble(400), "HTTP 400"),
         (Trouble(301, {"Location": "https://elsewhere.invalid/"}), "HTTP 301"),
-        (Trouble(200, body=b""), "HTTP 200"),
+        (Trouble(200, body=b""), "HTTP 200 with nothing in it"),
         (Trouble(200, {"Content-Type": "application/xml"}, DENIED), "HTTP 200"),
     ],
     ids=["401", "400", "redirect", "empty body", "the 403's XML with 200"],
