@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
 
 from include.local.postgres import Cluster
 from tests.benchmarks import measuring
+
+
+@pytest.fixture(scope="session")
+def postgres(postgres: Cluster) -> Cluster:
+    """The server of the session, writing every commit to the disk as it does for real."""
+    with psycopg.connect(postgres.url("postgres"), autocommit=True) as server:
+        server.execute("alter system reset all")
+        server.execute("select pg_reload_conf()")
+    return postgres
 
 
 @pytest.fixture
