@@ -16,6 +16,9 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent
+# The extras of a database connection that libpq knows; others are for Airflow's own hook, and libpq would refuse the
+# whole address because of them.
+_LIBPQ = ("sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "channel_binding", "target_session_attrs")
 
 
 class SettingError(Exception):
@@ -130,9 +133,9 @@ class ConnectionSetting:
 
     @property
     def database_url(self) -> str:
-        """The libpq address of a database connection."""
+        """The libpq address of a database connection; never logged, as it may hold a password."""
         user = quote(self.login, safe="") + (f":{quote(self.password, safe='')}" if self.password else "")
-        options = {key: value for key, value in self.extra.items() if isinstance(value, (str, int))}
+        options = {name: self.extra[name] for name in _LIBPQ if self.extra.get(name)}
         where = f"{user + '@' if user else ''}{self.host}{f':{self.port}' if self.port else ''}"
         return f"postgresql://{where}/{quote(self.schema)}" + (f"?{urlencode(options)}" if options else "")
 

@@ -7,7 +7,6 @@ message, and nothing is read when a DAG file is parsed: every function here is c
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlencode
 
 from include import settings
 from include.contract import Credentials, Source
@@ -18,9 +17,6 @@ if TYPE_CHECKING:
 WAREHOUSE = "warehouse"
 HUB = "huggingface"
 SLACK = "slack"
-
-# What an address for libpq may carry on; other extras of a connection are for Airflow's own hook.
-_LIBPQ = ("sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "channel_binding", "target_session_attrs")
 
 
 class ConnectionUnfit(Exception):
@@ -36,17 +32,16 @@ def warehouse_url() -> str:
     from airflow.providers.postgres.hooks.postgres import PostgresHook
 
     connection = _connection(PostgresHook, WAREHOUSE, "postgresql://user:password@host:5432/daybook", "Postgres")
-    login = quote(connection.login or "", safe="")
-    if connection.password:
-        login += ":" + quote(connection.password, safe="")
-    login += "@" if login else ""
-    extra = connection.extra_dejson
-    options = {name: extra[name] for name in _LIBPQ if extra.get(name)}
-    port = f":{connection.port}" if connection.port else ""
-    return (
-        f"postgresql://{login}{connection.host or '127.0.0.1'}{port}/{quote(connection.schema or 'daybook', safe='')}"
-        + (f"?{urlencode(options)}" if options else "")
-    )
+    return settings.ConnectionSetting(
+        name=WAREHOUSE,
+        conn_type="postgres",
+        host=connection.host or "127.0.0.1",
+        port=connection.port,
+        login=connection.login or "",
+        password=connection.password or "",
+        schema=connection.schema or "daybook",
+        extra=connection.extra_dejson,
+    ).database_url
 
 
 def slack_is_there() -> bool:

@@ -1,7 +1,7 @@
 """The warehouse's address for libpq, out of Airflow's connection.
 
-Promises: of the connection's extras only those go along that libpq knows; others are for Airflow's own hook, and libpq
-would refuse the whole address because of them. Never: an address is logged, as it may hold a password.
+Promises: of the connection's extras only those go along that libpq knows. Never: an address is logged, as it may hold
+a password.
 """
 
 from __future__ import annotations
@@ -10,12 +10,9 @@ from typing import Any
 
 from include.settings import ConnectionSetting
 
-_LIBPQ = ("sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "channel_binding", "target_session_attrs")
-
 
 def warehouse_url(found: Any) -> str:
     """Return the address that one of Airflow's connections stands for."""
-    extra = found.extra_dejson
     return ConnectionSetting(
         name="warehouse",
         conn_type="postgres",
@@ -24,5 +21,5 @@ def warehouse_url(found: Any) -> str:
         login=found.login or "",
         password=found.password or "",
         schema=found.schema or "daybook",
-        extra={name: extra[name] for name in _LIBPQ if extra.get(name)},
+        extra=found.extra_dejson,
     ).database_url

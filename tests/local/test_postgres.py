@@ -44,13 +44,15 @@ def setting(url: str, name: str) -> str:
     return str(row[0])
 
 
-def test_the_server_keeps_fsync_and_listens_on_loopback_alone(postgres: Cluster) -> None:
-    url = postgres.url()
+def test_the_server_keeps_fsync_and_listens_on_loopback_alone(cluster: Cluster) -> None:
+    """One of its own: that of the test session is told to forget about the disk."""
+    cluster.start()
+    url = cluster.url()
     assert setting(url, "fsync") == "on"
     assert setting(url, "full_page_writes") == "on"
     assert setting(url, "listen_addresses") == "127.0.0.1"
     assert setting(url, "unix_socket_directories") == ""
-    pid = postgres.running()
+    pid = cluster.running()
     assert pid is not None
     listening = [one for one in psutil.Process(pid).net_connections() if one.status == psutil.CONN_LISTEN]
     assert {one.laddr.ip for one in listening} == {"127.0.0.1"}
