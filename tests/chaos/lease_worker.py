@@ -62,10 +62,11 @@ def count_under_the_lease(url: str, style: str, seconds: float, seed: int, barri
 def _claim(connection: psycopg.Connection[dict[str, object]]) -> dict[str, object] | None:
     connection.execute(query("lease.recover"), {"stream": STREAM, "limit": 5})
     connection.commit()
-    # The third loss of a lease fails a chunk; here the fight goes on.
+    # The third loss of a lease fails a chunk, and one before it waits a while; here the fight goes on.
     connection.execute(
         "update collect.cycles set cycle_status = 'PENDING', finished_at = null, outcome = null, failure_reason = null,"
-        " failure_kind = null, failed_attempts = 0 where cycle_status = 'FAILED'"
+        " failure_kind = null, failed_attempts = 0, next_eligible_at = null"
+        " where cycle_status = 'FAILED' or (cycle_status = 'PENDING' and next_eligible_at > collect.clock())"
     )
     connection.commit()
     row = connection.execute(

@@ -84,9 +84,9 @@ def test_eight_processes_count_exactly_under_the_locking_guard_and_must_lose_wit
     accepted, lost, inversions = fight(desk, "locking")
     assert accepted > 5
     assert (lost, inversions) == (0, 0)
-    # Without these two losing, the test has lost its teeth.
-    assert fight(desk, "reading")[1] > 0
-    assert fight(desk, "none")[1] > 0
+    # Without these two losing, the test has lost its teeth. Who only reads is unlucky now and then, not in each fight.
+    assert any(fight(desk, "reading")[1] > 0 for _ in range(6))
+    assert any(fight(desk, "none")[1] > 0 for _ in range(6))
 
 
 def test_a_thousand_claims_of_one_slot_by_eight_processes_have_one_winner(desk: Desk) -> None:
@@ -136,8 +136,11 @@ class Worker:
         raise AssertionError(f"it never came to {self.point!r}")
 
     def go_on(self) -> str:
-        """Let it go on to its end; gives what it said last."""
-        out, _ = self.process.communicate("", timeout=60)
+        """Let it go on to its end; gives what it said last.
+
+        One whose server is gone tries for a minute to reach it, for each thing that it still has to write.
+        """
+        out, _ = self.process.communicate("", timeout=300)
         return out.strip().rpartition("\n")[2]
 
     def end(self) -> None:
