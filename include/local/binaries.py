@@ -129,6 +129,8 @@ def private_place() -> Path:
             if parent.is_symlink() or parent.stat().st_uid != os.geteuid():
                 reasons.append(f"{parent} belongs to somebody else")
                 continue
+            # Said again, as a private umask has its way with mkdir, and then nobody passes through.
+            parent.chmod(0o711)
             place = parent / f"postgres-{secrets.token_hex(6)}"
             place.mkdir(mode=0o700)
             return place

@@ -44,7 +44,11 @@ def clear(stack: RealStack, run_id: str, task: Any) -> None:
 
 
 def holders(stack: RealStack, where: str) -> list[dict[str, Any]]:
-    return stack.rows(f"select lease_owner, slot from collect.cycles where cycle_status = 'RUNNING' and {where}")
+    """Who works on FINRA's cycles; other sources' windows open by the real clock meanwhile."""
+    return stack.rows(
+        "select lease_owner, slot from collect.cycles"
+        f" where stream = 'finra.short_volume' and cycle_status = 'RUNNING' and {where}"
+    )
 
 
 def facilities_held(stack: RealStack, first: str, last: str) -> dict[str, int]:
@@ -57,10 +61,10 @@ def facilities_held(stack: RealStack, first: str, last: str) -> dict[str, int]:
 
 
 def doubles(stack: RealStack, first: str, last: str) -> list[dict[str, Any]]:
-    """Keys that were fetched as data more often than they were published."""
+    """FINRA's keys that were fetched as data more often than they were published."""
     return stack.rows(
         "select request_key, count(*) as times from collect.fetches"
-        " where session_date between %s and %s and answer_class = 'data' group by 1 having count(*) > 1",
+        " where stream = 'finra.short_volume' and session_date between %s and %s and answer_class = 'data' group by 1 having count(*) > 1",
         first, last,
     )  # fmt: skip
 
@@ -146,7 +150,10 @@ def test_a_waiting_window_that_is_cleared_looks_again_at_once(stack: RealStack) 
     run = stack.finished("finra", run_id)
     assert run["state"] == "success", notes(stack, run_id)
     assert facilities_held(stack, "2026-09-16", "2026-09-16")["2026-09-16"] >= FACILITIES - 1
-    (cycle,) = stack.rows("select cycle_status from collect.cycles where mode = 'poll' and session_date = '2026-09-16'")
+    (cycle,) = stack.rows(
+        "select cycle_status from collect.cycles"
+        " where stream = 'finra.short_volume' and mode = 'poll' and session_date = '2026-09-16'"
+    )
     assert cycle["cycle_status"] == "SUCCESS"
 
 

@@ -226,3 +226,16 @@ def test_no_binaries_at_all_is_a_sentence_with_a_way_out(monkeypatch: pytest.Mon
     monkeypatch.setattr(binaries, "major_version", lambda path: None)
     with pytest.raises(LocalFailure, match="DATABASE_URL"):
         binaries.find_binaries()
+
+@as_root
+def test_others_pass_through_the_place_of_roots_databases_under_a_private_umask(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent = tmp_path / "daybook"
+    monkeypatch.setattr(binaries, "ROOT_PLACES", (parent,))
+    before = os.umask(0o077)
+    try:
+        place = binaries.private_place()
+    finally:
+        os.umask(before)
+    assert (stat.S_IMODE(parent.stat().st_mode), stat.S_IMODE(place.stat().st_mode)) == (0o711, 0o700)
