@@ -64,7 +64,8 @@ def doubles(stack: RealStack, first: str, last: str) -> list[dict[str, Any]]:
     """FINRA's keys that were fetched as data more often than they were published."""
     return stack.rows(
         "select request_key, count(*) as times from collect.fetches"
-        " where stream = 'finra.short_volume' and session_date between %s and %s and answer_class = 'data' group by 1 having count(*) > 1",
+        " where stream = 'finra.short_volume' and session_date between %s and %s and answer_class = 'data'"
+        " group by 1 having count(*) > 1",
         first, last,
     )  # fmt: skip
 
