@@ -16,6 +16,7 @@ from include.contract import Stream, Window
 
 SEOUL = ZoneInfo("Asia/Seoul")
 FIRST_DAY = date(1990, 1, 1)
+EVERY_DAY = "DAILY"
 # The library knows special closures only up to its release; beyond a year ahead nothing is asked anyway.
 _YEARS_AHEAD = 2
 
@@ -41,11 +42,16 @@ class Calendar:
     name: str
     exceptions: Mapping[date, bool] = field(default_factory=dict)
 
+    @property
+    def has_closed_days(self) -> bool:
+        """Whether it is an exchange's; where every day counts, a day without anything is no news."""
+        return self.name != EVERY_DAY
+
     def is_session(self, day: date) -> bool:
         """Say whether the market was, or will be, open on a day."""
         if day in self.exceptions:
             return self.exceptions[day]
-        if self.name == "DAILY":
+        if not self.has_closed_days:
             return True
         return day in _library(self.name, max(day.year, 2026) + _YEARS_AHEAD)
 
@@ -76,7 +82,7 @@ def calendar(name: str, exceptions: Mapping[date, bool] | None = None) -> Calend
     Raises:
         UnknownCalendar: no such calendar.
     """
-    if name not in ("XNYS", "XKRX", "DAILY"):
+    if name not in ("XNYS", "XKRX", EVERY_DAY):
         raise UnknownCalendar(f"There is no calendar {name!r}; known are XNYS, XKRX and DAILY.")
     return Calendar(name, dict(exceptions or {}))
 

@@ -1,41 +1,73 @@
 """Days on which the calendar seems to be wrong, for an operator to decide.
 
-Promises: a day is proposed once, with what was seen; nothing changes until somebody decides. Never: an operator's word
-is changed.
+Promises: a day is proposed once, with what was seen; nothing changes until somebody decides. A day without anything is
+judged by all that the stream would ask for it, whoever asked and in whatever order. Never: an operator's word is
+changed, and a failure is not taken for "nothing".
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date
 
-from include.contract import AnswerClass
-from include.engine import fetches
+from include.contract import AnswerClass, Ask, Mode
+from include.engine import subjects, windows
 from include.engine.db import Connection, query
 from include.engine.slices import Slice
+
+# What an upstream says of a day that it has nothing for; "unchanged" where it said so before.
+NOTHING = frozenset({AnswerClass.EMPTY, AnswerClass.NOT_YET, AnswerClass.ABSENT, AnswerClass.UNCHANGED})
+# A day without anything is missed once one of so many sessions after it is there: later closures in a row are as long.
+SESSIONS_AFTER = 5
 
 
 def propose(connection: Connection, part: Slice) -> None:
     """Propose what the answers of a cycle say against the calendar, in the transaction that ends it."""
-    by_day: dict[date, set[AnswerClass | None]] = {}
-    held: set[date] = set()
+    if not part.days.has_closed_days:
+        return
+    by_day: dict[date, set[AnswerClass]] = {}
     for request in part.plan.requests:
-        day, answer = request.session_date, part.answers.get(request.key)
-        if day is not None and answer is AnswerClass.DATA:
-            held.add(day)
-        if day is not None and request.expected:
-            by_day.setdefault(day, set()).add(answer)
-    for day in sorted(held):
-        if not part.days.is_session(day):
+        answer = part.answers.get(request.key)
+        if request.session_date is not None and answer is not None:
+            by_day.setdefault(request.session_date, set()).add(answer)
+    for day, answers in sorted(by_day.items()):
+        if AnswerClass.DATA in answers and not part.days.is_session(day):
             _put(connection, part, day, f"has data for {day}, which the calendar calls closed")
-    for day in sorted(day for day, classes in by_day.items() if classes == {AnswerClass.NOT_YET}):
-        if part.days.is_session(day) and (any(later > day for later in held) or _is_next_held(connection, part, day)):
+    for day in _missed(connection, part, by_day):
+        if _has_nothing(connection, part, day):
             _put(connection, part, day, f"has no data for {day}, but has for later sessions")
 
 
-def _is_next_held(connection: Connection, part: Slice, day: date) -> bool:
-    """Say whether the session after a day is held, whoever collected it; a chunk sees its own days only."""
-    following = part.days.session_offset(day, 1)
-    return bool(fetches.held_keys(connection, part.stream.name, [following]))
+def _missed(connection: Connection, part: Slice, by_day: Iterable[date]) -> list[date]:
+    """Return the sessions of a cycle, and those shortly before, of which there is no data though later ones have some.
+
+    Whichever of the days is collected first, the later cycle sees both.
+    """
+    days, after = part.days, dict[date, list[date]]()
+    for day in by_day:
+        around = days.sessions(*(days.session_offset(day, n) for n in (-SESSIONS_AFTER, SESSIONS_AFTER)))
+        for place, each in enumerate(around):
+            if part.stream.first_session <= each <= day:
+                after[each] = around[place + 1 : place + 1 + SESSIONS_AFTER]
+    wanted = sorted({*after, *(each for later in after.values() for each in later)})
+    values = {"stream": part.stream.name, "sessions": wanted}
+    filled = {row["day"] for row in connection.execute(query("calendar.filled"), values).fetchall()}
+    return sorted(day for day, later in after.items() if day not in filled and not filled.isdisjoint(later))
+
+
+def _has_nothing(connection: Connection, part: Slice, day: date) -> bool:
+    """Say whether everything that a day must have was asked for, and the upstream has nothing of it."""
+    stream = part.stream
+    ask = Ask(
+        Mode.POLL,
+        sessions=(day,),
+        newest=day,
+        at=windows.now(connection),
+        subjects=subjects.held(connection, stream),
+    )
+    keys = [request.key for request in stream.plan(ask) if request.session_date == day and request.required]
+    rows = connection.execute(query("calendar.last_answers"), {"stream": stream.name, "keys": keys}).fetchall()
+    return bool(keys) and len(rows) == len(keys) and all(row["answer_class"] in NOTHING for row in rows)
 
 
 def _put(connection: Connection, part: Slice, day: date, seen: str) -> None:

@@ -14,3 +14,15 @@ on conflict (calendar, day) do update
 -- name: list
 -- Every exception and proposal, the newest day first.
 select calendar, day, state, reason, decided_by from collect.calendar_exceptions order by day desc, calendar;
+
+-- name: filled
+-- Those of some sessions for which a stream has ever had data.
+select d.day from unnest(%(sessions)s::date[]) as d (day)
+ where exists (select 1 from collect.fetches f
+                where f.stream = %(stream)s and f.session_date = d.day and f.answer_class = 'data');
+
+-- name: last_answers
+-- The last answer to each of some keys.
+select distinct on (request_key) request_key, answer_class from collect.fetches
+ where stream = %(stream)s and request_key = any(%(keys)s) and head_fetch is null
+ order by request_key, fetch_id desc;

@@ -309,3 +309,81 @@ def test_an_expected_day_that_a_backfill_finds_empty_beside_a_filled_one_is_prop
     proposal = plain.one("select * from collect.calendar_exceptions")
     assert (proposal["day"], proposal["state"]) == (MONDAY, "proposed")
     assert "but has for later sessions" in proposal["reason"]
+
+
+# --- the calendar is wrong and the upstream says "nothing" rather than "not yet"
+
+
+def exceptions(desk: Desk) -> dict[date, str]:
+    return {row["day"]: row["state"] for row in desk.sql("select day, state from collect.calendar_exceptions")}
+
+
+def test_a_session_that_is_answered_with_nothing_between_filled_ones_is_proposed_as_closed(plain: Desk) -> None:
+    plain.cdn.publish(MONDAY)
+    plain.at(ny(MONDAY))
+    plain.poll()
+    plain.cdn.publish(TUESDAY, rows={})
+    plain.at(ny(TUESDAY))
+    assert (plain.poll().status, plain.checkpoint()) == (SUCCESS, TUESDAY)
+    assert exceptions(plain) == {}
+    plain.cdn.publish(WEDNESDAY)
+    plain.at(ny(WEDNESDAY))
+    assert plain.poll().outcome is Outcome.SUCCESS
+    assert exceptions(plain) == {TUESDAY: "proposed"}
+    # An operator's word stays, whatever is seen later.
+    decide(plain, TUESDAY, "rejected")
+    plain.cdn.publish(THURSDAY)
+    plain.at(ny(THURSDAY))
+    plain.poll()
+    assert exceptions(plain) == {TUESDAY: "rejected"}
+
+
+def test_two_closures_in_a_row_are_both_proposed_whichever_kind_of_nothing_they_were(plain: Desk) -> None:
+    for day, rows in ((MONDAY, None), (TUESDAY, {})):
+        plain.cdn.publish(day, rows=rows)
+        plain.at(ny(day))
+        plain.poll()
+    plain.at(ny(WEDNESDAY))
+    plain.poll()
+    plain.cdn.publish(THURSDAY)
+    plain.at(ny(THURSDAY))
+    plain.poll()
+    assert exceptions(plain) == {TUESDAY: "proposed", WEDNESDAY: "proposed"}
+
+
+def test_a_backfill_proposes_a_day_without_anything_in_whatever_order_it_is_collected(plain: Desk) -> None:
+    plain.cdn.publish(MONDAY, rows={})
+    plain.backfill(MONDAY)
+    assert exceptions(plain) == {}
+    plain.cdn.publish(TUESDAY)
+    plain.backfill(TUESDAY)
+    assert exceptions(plain) == {MONDAY: "proposed"}
+    plain.sql("delete from collect.calendar_exceptions")
+    plain.backfill(MONDAY, force=True)
+    assert exceptions(plain) == {MONDAY: "proposed"}
+
+
+def test_a_day_is_not_proposed_where_not_all_of_it_was_asked_for_or_answered(plain: Desk) -> None:
+    """One facility says nothing of a day; that the day is missing is known only when all have."""
+    plain.cdn.publish(TUESDAY)
+    plain.backfill(TUESDAY)
+    plain.cdn.publish(MONDAY, rows={})
+    plain.backfill(MONDAY, keys=("CNMS", "FNRA"))
+    assert exceptions(plain) == {}
+    plain.cdn.trouble("FORF", MONDAY, *[Trouble(500)] * 12)
+    plain.backfill(MONDAY)
+    assert exceptions(plain) == {}
+    plain.cdn.put("FORF", MONDAY, {"AAPL": (1, 0, 2)})
+    plain.backfill(MONDAY)
+    assert exceptions(plain) == {}
+    assert plain.held_days() == {MONDAY, TUESDAY}
+
+
+def test_no_day_is_proposed_on_a_calendar_without_closed_days(plain: Desk) -> None:
+    plain.stream = replace(plain.stream, calendar="DAILY")
+    plain.declare()
+    plain.cdn.publish(MONDAY, rows={})
+    plain.cdn.publish(TUESDAY)
+    plain.backfill(MONDAY, TUESDAY)
+    assert plain.held_days() == {TUESDAY}
+    assert exceptions(plain) == {}
