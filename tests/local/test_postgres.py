@@ -227,6 +227,7 @@ def test_no_binaries_at_all_is_a_sentence_with_a_way_out(monkeypatch: pytest.Mon
     with pytest.raises(LocalFailure, match="DATABASE_URL"):
         binaries.find_binaries()
 
+
 @as_root
 def test_others_pass_through_the_place_of_roots_databases_under_a_private_umask(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
