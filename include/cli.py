@@ -20,7 +20,7 @@ import psycopg
 from include import calendars, collecting, looking, registry, settings
 from include.collecting import CommandRefused, warehouse
 from include.contract import Mode
-from include.engine import controls, jobs, quarantine, silences
+from include.engine import controls, credentials, jobs, quarantine, silences
 from include.engine.migrations import migrate
 
 Verb = Callable[[argparse.Namespace], int]
@@ -40,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         CommandRefused,
         controls.ControlRefused,
         silences.SilenceRefused,
+        credentials.NoContact,
     ) as refusal:
         print(f"REFUSED – {refusal}", file=sys.stderr)
         return 1

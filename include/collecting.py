@@ -180,7 +180,7 @@ def _poll_one(url: str, stream: Stream, options: argparse.Namespace, stop: Stop,
     """Poll a stream; one that nobody named and that has nothing to connect with is left out, and said to be."""
     try:
         return _poll(url, stream, options.who, stop, waits=options.wait)
-    except settings.SettingError as missing:
+    except (settings.SettingError, credentials.NoContact) as missing:
         print(f"{'REFUSED' if named else 'LEFT OUT'} – {stream.name}: {missing}", flush=True)
         return int(named)
 

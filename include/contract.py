@@ -43,7 +43,10 @@ class Request:
     `required` says that a poll is not complete without it. `kind` is what it costs: a list page or a detail. `since`
     is for `follow` alone and never sent: only what is newer than this day is wanted, everything where it is None.
     `about` is what its parser must know beside the answer (whom it asked for, by which choices): plain values that
-    are kept with the fetch and given back with the answer whenever it is read again.
+    are kept with the fetch and given back with the answer whenever it is read again. `read_from` names a stream and one
+    of its units: the first page of what is stored of it stands in for an answer, and nobody is asked. `is_known`: the
+    upstream itself has named it: what is not there yet stays pending, though the poll may be complete without it, and
+    many of them missing one after the other are a trouble of access.
     """
 
     key: str
@@ -59,6 +62,8 @@ class Request:
     kind: Literal["list", "detail"] = "detail"
     since: date | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
+    read_from: tuple[str, str] | None = None
+    is_known: bool = False
 
 
 class Body(Protocol):
@@ -75,7 +80,11 @@ class Body(Protocol):
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer as stored: its request, HTTP status, headers in lower case, body and the instant it was sent."""
+    """One answer as stored: its request, HTTP status, headers in lower case, body and the instant it was sent.
+
+    `tries` is how often it was asked for until this answer came, for `classify`: some upstreams say at the end of their
+    data what others say in an outage.
+    """
 
     request: Request
     status: int
@@ -83,6 +92,7 @@ class Answer:
     body: Body
     sent_at: datetime
     fetch_id: int = 0
+    tries: int = 1
 
 
 @dataclass(frozen=True)
@@ -411,7 +421,8 @@ class Source:
     `key_param` names the query parameter that carries the connection's key, `key_header` the header; with
     `key_in_path` it stands in the address where a request has `{key}`. It is added when a request is sent.
     `several_keys` says that the connection may hold several, with commas between them.
-    `login_header` names the header that carries the login beside it.
+    `login_header` names the header that carries the login beside it. `needs_contact`: nothing is asked unless the
+    connection's user agent holds an e-mail address.
     """
 
     name: str
@@ -427,3 +438,4 @@ class Source:
     key_in_path: bool = False
     several_keys: bool = False
     login_header: str = ""
+    needs_contact: bool = False

@@ -30,7 +30,8 @@ class HostGroup:
     """Requests that an upstream counts together: one interval for every stream, worker and machine.
 
     `penalty` is how long a block stops the group, `busy_wait` the least wait after "too many requests" (429). `quota`
-    is what each key has a day, counted before each request over all workers.
+    is what each key has a day, counted before each request over all workers. So many absences, one after the other, of
+    what the upstream itself has named (`Request.is_known`) stop the group as a block does; 0: they are what they say.
     """
 
     name: str
@@ -38,6 +39,7 @@ class HostGroup:
     penalty: timedelta = timedelta(minutes=10)
     busy_wait: timedelta = timedelta(0)
     quota: Quota | None = None
+    most_absent: int = 0
 
 
 @dataclass(frozen=True)

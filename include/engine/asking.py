@@ -53,6 +53,8 @@ def ask_all(worker: Worker, asker: fetch.Asker, part: Slice, apply_now: Callable
                 return Ending("refused", part.errors[request.key].removeprefix("refused: "))
             if part.answers[request.key] is AnswerClass.BLOCKED:
                 return Ending("refused", part.errors[request.key])
+            if (trouble := _missing_in_a_row(asker, part, request)) is not None:
+                return trouble
             if part.waiting >= stage.MOST_ROWS:
                 apply_now()
                 worker.signal("applied")
@@ -109,6 +111,28 @@ def _day_limit(part: Slice, request: Request) -> BudgetReason | None:
     if request.kind == "detail" and spent.details + part.details >= budget.day_details:
         return BudgetReason.DETAIL_LIMIT
     return None
+
+
+def _missing_in_a_row(asker: fetch.Asker, part: Slice, request: Request) -> Ending | None:
+    """Say that access is in trouble where too much is missing, one after the other, that the upstream has named itself.
+
+    None of it counts as missing then: the keys stay pending.
+    """
+    group = part.stream.host_group
+    if not group.most_absent or not request.is_known:
+        return None
+    if part.answers[request.key] not in (AnswerClass.ABSENT, AnswerClass.NOT_YET):
+        part.absent.clear()
+        return None
+    part.absent.append(request.key)
+    if len(part.absent) < group.most_absent:
+        return None
+    why = f"{len(part.absent)} things that it has named itself are missing one after the other, last {request.key}."
+    fetch.stop_group(asker, why)
+    for key in part.absent:
+        part.answers[key] = AnswerClass.ERROR
+        part.errors[key] = "missing together with many others, which is a trouble of access"
+    return Ending("refused", f"{group.name}: {why} That is a trouble of access; nothing is taken for missing.")
 
 
 def _slice_is_over(part: Slice, request: Request) -> bool:

@@ -376,7 +376,8 @@ def _write_pending(connection: Connection, part: Slice, decision: Decision) -> N
                     )
                 )
             continue
-        is_explained = over and answer_class is AnswerClass.NOT_YET and not request.required
+        is_needless = not request.required and not request.is_known
+        is_explained = over and answer_class is AnswerClass.NOT_YET and is_needless
         if is_explained or answer_class in (AnswerClass.DATA, AnswerClass.EMPTY, AnswerClass.UNCHANGED):
             if request.unit in refused:
                 reason = refused[request.unit]

@@ -7,6 +7,7 @@ masked wherever an upstream echoes it. Never: nothing is read from the environme
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,6 +15,13 @@ from include.contract import Credentials, Key, Source
 
 # Said to every upstream that is not told another contact: honest, and with a place to complain to.
 DEFAULT_USER_AGENT = "Daybook (open-source market data collector)"
+# The sandbox has nobody who would write to us.
+SANDBOX_CONTACT = "sandbox@daybook.invalid"
+_ADDRESS = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+
+
+class NoContact(Exception):
+    """An upstream wants to know whom to write to, and nobody is named; the text says where to put it."""
 
 
 def build(
@@ -35,6 +43,9 @@ def build(
         password: the key, where the upstream wants one, or several with commas between them where the source says so.
         schema: http or https, where the host does not say.
         extra: `user_agent` names a contact for upstreams that ask for one.
+
+    Raises:
+        NoContact: the upstream asks for one, and no e-mail address is given.
     """
     base = host.rstrip("/")
     if base and "://" not in base:
@@ -46,12 +57,24 @@ def build(
     return Credentials(
         base_url=base or source.hosts[0],
         default_host=source.hosts[0],
-        user_agent=str((extra or {}).get("user_agent") or source.user_agent or DEFAULT_USER_AGENT),
+        user_agent=_user_agent(source, extra or {}, is_sandbox=sandbox_url is not None),
         params={source.key_param: password} if is_plain and password else {},
         secrets=_secrets(source, login, password),
         headers={source.login_header: login} if source.login_header and login else {},
         sandbox_url=sandbox_url,
         keys=keys,
+    )
+
+
+def _user_agent(source: Source, extra: Mapping[str, Any], *, is_sandbox: bool) -> str:
+    given = str(extra.get("user_agent") or source.user_agent or DEFAULT_USER_AGENT)
+    if not source.needs_contact or _ADDRESS.search(given):
+        return given
+    if is_sandbox:
+        return f"{given} {SANDBOX_CONTACT}"
+    raise NoContact(
+        f"{source.title} answers only who says whom to write to. Nothing was asked. Put your name and e-mail address "
+        f"into connection {source.connection}, extra.user_agent, for example: Jane Doe jane@example.com"
     )
 
 

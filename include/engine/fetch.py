@@ -120,6 +120,8 @@ def ask(
         hosts.Stopped: the worker must stop; nothing more was sent.
         OSError: the raw store cannot be written.
     """
+    if request.read_from is not None:
+        return _read(asker, request, request.read_from)
     group = asker.stream.host_group
     validators: dict[str, str] = {}
     # A list that leads to others is read again to be followed again; "unchanged" would lead nowhere.
@@ -154,10 +156,34 @@ def ask(
             wait = max(wait, group.busy_wait.total_seconds())
         if wait > LONGEST_WAIT_SECONDS:
             why = f"HTTP {received.status}, to be asked again after {wait:.0f} s"
-            raise hosts.Blocked(group.name, _block(asker, why, timedelta(seconds=wait)))
+            raise hosts.Blocked(group.name, stop_group(asker, why, timedelta(seconds=wait)))
         if attempt <= RETRIES:
             _nap(asker, wait)
     return fetched
+
+
+def _read(asker: Asker, request: Request, read_from: tuple[str, str]) -> Fetched:
+    """Take what another stream has stored for an answer; where it holds nothing, that is not published yet."""
+    sent_at, received = asker.line.kept(lambda connection: fetches.of_another(connection, *read_from))
+    if received is not None:
+        return _take_in(asker, request, 0, None, sent_at, received, 1, has_validators=False, is_awaited=False)
+    error = f"{read_from[0]} holds nothing of {read_from[1]} yet"
+    record = partial(
+        fetches.record,
+        stream=asker.stream.name,
+        cycle_id=asker.cycle.cycle_id,
+        attempt=asker.cycle.attempt,
+        request=request,
+        page=0,
+        head_fetch=None,
+        is_last=False,
+        sent_at=sent_at,
+        received=Received(None),
+        answer_class=AnswerClass.NOT_YET,
+        tries=1,
+        error=error,
+    )
+    return Fetched(request, AnswerClass.NOT_YET, asker.line.kept(record), error=error)
 
 
 def _take_in(
@@ -181,7 +207,7 @@ def _take_in(
     amended: Amended | None = None
     if received.status is not None:
         body = asker.raw.body(received.stored.sha256) if received.stored else asker.raw.nothing()
-        answer = Answer(request, received.status, received.headers, body, sent_at)
+        answer = Answer(request, received.status, received.headers, body, sent_at, tries=attempt)
         try:
             answer_class = asker.stream.classify(answer)
             if answer_class in (AnswerClass.DATA, AnswerClass.EMPTY):
@@ -230,13 +256,14 @@ def _take_in(
     until = None
     if answer_class is AnswerClass.BLOCKED:
         error = f"HTTP {received.status} with a page for people instead of data (fetch {fetch_id})"
-        until = _block(asker, error)
+        until = stop_group(asker, error)
     return Fetched(
         request, answer_class, fetch_id, more, found, cursor, error, until, refusal, may_pass, is_used_up, amended
     )
 
 
-def _block(asker: Asker, why: str, penalty: timedelta | None = None) -> datetime:
+def stop_group(asker: Asker, why: str, penalty: timedelta | None = None) -> datetime:
+    """Stop the host group for its penalty time, or the one given, and say why; return until when."""
     return asker.line.kept(lambda connection: hosts.block(connection, asker.stream.host_group.name, why, penalty))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from include.contract import Answer, AnswerClass, Request
 from include.engine.db import Connection, Row, query
 from include.engine.http import Received
-from include.engine.raw import RawStore
+from include.engine.raw import RawStore, Stored
 
 # How often one thing is asked for until a fault that may pass counts as an answer.
 MOST_TRIES = 4
@@ -94,6 +94,16 @@ def record(
         ).fetchone()
     assert row is not None
     return int(row["fetch_id"])
+
+
+def of_another(connection: Connection, stream: str, unit: str) -> tuple[datetime, Received | None]:
+    """Return the first page of what a stream holds of a unit, as if it had come just now, and the instant of that."""
+    row = connection.execute(query("fetches.of_another"), {"stream": stream, "unit": unit}).fetchone()
+    assert row is not None
+    if row["sha256"] is None:
+        return row["at"], None
+    stored = Stored(bytes(row["sha256"]), row["size"], row["stored_size"], row["masked"])
+    return row["at"], Received(row["http_status"], row["headers"], stored)
 
 
 def validators(connection: Connection, stream: str, key: str) -> dict[str, str]:

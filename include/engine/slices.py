@@ -43,6 +43,7 @@ class Slice:
     key of their first request, `found` the keys of requests that answers led to. `cursor` is the stream's own. `limit`
     is the first of the day's budgets that a request was left out for. `waiting` is about how many rows wait to be
     applied, `items` how many were. `unread` are the keys whose answers are stored and left for the next slice to apply.
+    `absent` are the last keys, one after the other, of what the upstream has named itself and does not have.
     """
 
     lease: Lease
@@ -65,6 +66,7 @@ class Slice:
     waiting: int = 0
     items: int = 0
     unread: set[str] = field(default_factory=set)
+    absent: list[str] = field(default_factory=list)
 
     @property
     def cycle(self) -> Cycle:

@@ -60,11 +60,11 @@ def credentials(source: Source) -> Credentials:
     """Return how to reach a source's upstream.
 
     Raises:
-        ConnectionUnfit: its connection is missing, or lacks the key that the upstream asks for.
+        ConnectionUnfit: its connection is missing, or lacks the key or contact that the upstream asks for.
     """
     from airflow.providers.http.hooks.http import HttpHook
 
-    from include.engine.credentials import build
+    from include.engine.credentials import NoContact, build
 
     host = source.hosts[0]
     example = f'{{"conn_type": "http", "host": "{host}"' + (', "password": "…"}' if source.needs_key else "}")
@@ -79,16 +79,19 @@ def credentials(source: Source) -> Credentials:
             f"Connection {source.connection} has no login. Nothing was asked. Put the key's ID of {source.title} into "
             f"its login and the secret into its password: Admin → Connections, or {_variable(source.connection)}."
         )
-    return build(
-        source,
-        host=connection.host or "",
-        login=connection.login or "",
-        password=connection.password or "",
-        schema=connection.schema or "",
-        port=connection.port,
-        extra=connection.extra_dejson,
-        sandbox_url=settings.load().sandbox_url,
-    )
+    try:
+        return build(
+            source,
+            host=connection.host or "",
+            login=connection.login or "",
+            password=connection.password or "",
+            schema=connection.schema or "",
+            port=connection.port,
+            extra=connection.extra_dejson,
+            sandbox_url=settings.load().sandbox_url,
+        )
+    except NoContact as unfit:
+        raise ConnectionUnfit(str(unfit)) from None
 
 
 def hub() -> Hub:

@@ -109,6 +109,18 @@ select coalesce(head_fetch, fetch_id) as head from collect.fetches
  where stream = %(stream)s and unit = %(unit)s and answer_class in ('data', 'empty')
  group by 1 having bool_or(is_last) order by max(sent_at), 1;
 
+-- name: of_another
+-- The first page of the last whole answer that a stream holds of a unit, and the instant at which it is read; without a hash
+-- where it holds none.
+select collect.clock() as at, h.http_status, h.headers, h.sha256, h.size, h.masked, o.stored_size
+  from (select 1) one
+  left join lateral (select f.* from collect.fetches f
+                      where f.stream = %(stream)s and f.unit = %(unit)s and f.head_fetch is null
+                        and f.answer_class in ('data', 'empty') and f.sha256 is not null
+                        and (f.is_last or exists (select 1 from collect.fetches l where l.head_fetch = f.fetch_id and l.is_last))
+                      order by f.fetch_id desc limit 1) h on true
+  left join collect.raw_objects o on o.sha256 = h.sha256;
+
 -- name: newest_parser
 -- The newest parser that has read an asking of a unit.
 select coalesce(max(parser_version), 0) as newest from collect.fetches where stream = %(stream)s and unit = %(unit)s;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -41,6 +42,17 @@ def test_the_key_is_a_secret_and_is_not_shown(monkeypatch):
     assert found.secrets == ("marker-secret",)
     assert found.user_agent == "me"
     assert "marker-secret" not in repr(found)
+
+
+def test_an_upstream_that_wants_a_contact_is_not_asked_without_one(connected, monkeypatch):
+    asking = replace(FINRA, needs_contact=True)
+    for agent in ("", "Daybook", "Jane Doe at example.com"):
+        given = json.dumps({"conn_type": "http", "extra": {"user_agent": agent}})
+        monkeypatch.setenv("AIRFLOW_CONN_FINRA", given)
+        with pytest.raises(ConnectionUnfit, match=r"Nothing was asked.*extra\.user_agent"):
+            credentials(asking)
+    monkeypatch.setenv("AIRFLOW_CONN_FINRA", '{"conn_type": "http", "extra": {"user_agent": "Jane Doe j@example.com"}}')
+    assert credentials(asking).user_agent == "Jane Doe j@example.com"
 
 
 def test_one_setting_redirects_all_traffic(connected, monkeypatch):
