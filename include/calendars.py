@@ -17,6 +17,8 @@ from include.contract import Stream, Window
 SEOUL = ZoneInfo("Asia/Seoul")
 FIRST_DAY = date(1990, 1, 1)
 EVERY_DAY = "DAILY"
+FEDERAL = "US_FEDERAL"
+NAMES = ("XNYS", "XKRX", FEDERAL, EVERY_DAY)
 # The library knows special closures only up to its release; beyond a year ahead nothing is asked anyway.
 _YEARS_AHEAD = 2
 
@@ -35,6 +37,38 @@ def _library(name: str, last_year: int) -> frozenset[date]:
     return frozenset(stamp.date() for stamp in calendar.sessions)
 
 
+# Federal holidays on a fixed day, with the first year in which the offices were closed for them.
+_FIXED = ((1, 1, 1990), (6, 19, 2022), (7, 4, 1990), (11, 11, 1990), (12, 25, 1990))
+# The others: month, weekday, and which of the month; the last one for -1.
+_MONDAY, _THURSDAY = 0, 3
+_MOVING = ((1, _MONDAY, 3), (2, _MONDAY, 3), (5, _MONDAY, -1), (9, _MONDAY, 1), (10, _MONDAY, 2), (11, _THURSDAY, 4))
+
+
+@cache
+def _federal_holidays(year: int) -> frozenset[date]:
+    """Weekdays on which US federal offices are closed for a holiday of a year (5 U.S.C. 6103).
+
+    One that falls on a Saturday is kept on the Friday before, on a Sunday on the Monday after. Closures by order of the
+    President are in no rule; they are exceptions of the calendar.
+    """
+    found = set()
+    for month, day, since in _FIXED:
+        holiday = date(year, month, day)
+        if year >= since:
+            found.add(holiday + timedelta(days={5: -1, 6: 1}.get(holiday.weekday(), 0)))
+    for month, weekday, which in _MOVING:
+        first = date(year, month, 1)
+        days = [first + timedelta(days=n) for n in range(31)]
+        of_weekday = [day for day in days if day.month == month and day.weekday() == weekday]
+        found.add(of_weekday[which - 1 if which > 0 else which])
+    return frozenset(found)
+
+
+def _is_federal_day(day: date) -> bool:
+    # New Year's Day of a Saturday is kept on the last day of the year before.
+    return day.weekday() < 5 and day not in _federal_holidays(day.year) | _federal_holidays(day.year + 1)
+
+
 @dataclass(frozen=True)
 class Calendar:
     """The open days of one calendar; `exceptions` maps a day to True (open) or False (closed) against the library."""
@@ -44,7 +78,7 @@ class Calendar:
 
     @property
     def has_closed_days(self) -> bool:
-        """Whether it is an exchange's; where every day counts, a day without anything is no news."""
+        """Whether some days are closed; where every day counts, a day without anything is no news."""
         return self.name != EVERY_DAY
 
     def is_session(self, day: date) -> bool:
@@ -53,6 +87,8 @@ class Calendar:
             return self.exceptions[day]
         if not self.has_closed_days:
             return True
+        if self.name == FEDERAL:
+            return _is_federal_day(day)
         return day in _library(self.name, max(day.year, 2026) + _YEARS_AHEAD)
 
     def sessions(self, start: date, end: date) -> list[date]:
@@ -77,13 +113,13 @@ class Calendar:
 
 
 def calendar(name: str, exceptions: Mapping[date, bool] | None = None) -> Calendar:
-    """Return a calendar by name: XNYS, XKRX, or DAILY (every day).
+    """Return a calendar by name: XNYS, XKRX, US_FEDERAL (days of the US government), or DAILY (every day).
 
     Raises:
         UnknownCalendar: no such calendar.
     """
-    if name not in ("XNYS", "XKRX", EVERY_DAY):
-        raise UnknownCalendar(f"There is no calendar {name!r}; known are XNYS, XKRX and DAILY.")
+    if name not in NAMES:
+        raise UnknownCalendar(f"There is no calendar {name!r}; known are {', '.join(NAMES)}.")
     return Calendar(name, dict(exceptions or {}))
 
 

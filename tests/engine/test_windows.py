@@ -387,3 +387,22 @@ def test_no_day_is_proposed_on_a_calendar_without_closed_days(plain: Desk) -> No
     plain.backfill(MONDAY, TUESDAY)
     assert plain.held_days() == {TUESDAY}
     assert exceptions(plain) == {}
+
+
+def test_federal_days_are_told_by_the_rules_of_the_law() -> None:
+    days = calendar("US_FEDERAL")
+    year = [date(2026, 1, 1) + timedelta(days=n) for n in range(365)]
+    closed = [day for day in year if day.weekday() < 5 and not days.is_session(day)]
+    assert [f"{day:%m-%d}" for day in closed] == [
+        "01-01", "01-19", "02-16", "05-25", "06-19", "07-03", "09-07", "10-12", "11-11", "11-26", "12-25",
+    ]  # fmt: skip
+    # Good Friday, on which the exchange is closed; Columbus Day, on which it is open.
+    assert days.is_session(date(2026, 4, 3))
+    assert calendar("XNYS").is_session(date(2026, 10, 12))
+    # New Year's Day of a Saturday is kept the year before; Juneteenth was no holiday of the offices in 2021.
+    assert not days.is_session(date(2021, 12, 31))
+    assert days.is_session(date(2021, 6, 18))
+    assert calendar("US_FEDERAL", {date(2026, 12, 24): False}).sessions(date(2026, 12, 23), date(2026, 12, 28)) == [
+        date(2026, 12, 23),
+        date(2026, 12, 28),
+    ]

@@ -31,7 +31,7 @@ from include.ops.api.warehouse import Warehouse
 
 router = APIRouter(tags=["calendar"])
 
-Name = Literal["XNYS", "XKRX", "DAILY"]
+Name = Literal["XNYS", "XKRX", "US_FEDERAL", "DAILY"]
 State = Literal["proposed", "closed", "open", "rejected"]
 
 
