@@ -1,0 +1,266 @@
+"""Reading an XBRL instance: each fact with the period, dimensions and unit that it refers to, and its footnotes.
+
+Promises: the text comes in pieces and is never held whole; values are kept digit by digit; a fact that refers to a
+context or unit that is not there, or whose number is none, is rejected by its place and the others are read. Never: an
+entity is expanded, a schema is fetched, or a value that the instance does not give is derived.
+"""
+
+from __future__ import annotations
+
+import re
+import xml.parsers.expat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from include.contract import ParseError, Rejected
+from include.sources.sec.xbrl_parts import INSTANCE, LINK, Context, ContextPart, Footnote, Footnotes, UnitPart
+
+_NIL = "http://www.w3.org/2001/XMLSchema-instance nil"
+_LANGUAGE = "http://www.w3.org/XML/1998/namespace lang"
+
+_ROOT = re.compile(rb"<(?:[A-Za-z_][\w.-]*:)?xbrl[\s>/]")
+_DECLARED = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII).fullmatch
+# Digits that a number is kept with, and how many of them stand behind the point; the text is kept whatever they are.
+DIGITS, DECIMALS = 38, 15
+# So short a text without an exponent fits in any case.
+_SURELY_SHORT = 15
+
+
+class Fact(NamedTuple):
+    """One fact. `position` counts from one in the order of the instance; `number` is null where it does not fit."""
+
+    position: int
+    namespace: str
+    name: str
+    context_id: str
+    context: Context
+    unit_id: str | None
+    unit: str | None
+    decimals: str | None
+    precision: str | None
+    is_nil: bool
+    text: str | None
+    number: Decimal | None
+    language: str | None
+    fact_id: str | None
+
+
+_Given = tuple[int, str, dict[str, str], str]
+
+
+@dataclass
+class Instance:
+    """An instance that is being read: `facts` gives them one after the other; the rest is there once they are read.
+
+    `charset` is what its bytes are where they do not say it themselves.
+    """
+
+    pieces: Iterable[bytes]
+    charset: str
+    count: int = 0
+    rejected: list[Rejected] = field(default_factory=list)
+    footnotes: list[Footnote] = field(default_factory=list)
+    contexts: dict[str, Context] = field(default_factory=dict)
+    units: dict[str, str] = field(default_factory=dict)
+
+    def facts(self) -> Iterator[Fact]:
+        """Read the facts; call it once.
+
+        Raises:
+            ParseError: it is no instance, or its XML is broken, which may show only after some of them.
+        """
+        return _Reader(self).read()
+
+
+def is_instance(head: bytes) -> bool:
+    """Say whether a document that begins so is an instance."""
+    return _ROOT.search(head) is not None
+
+
+def is_inline(head: bytes) -> bool:
+    """Say whether a document that begins so is a page with facts in it, of which EDGAR extracts an instance."""
+    return b"/inlineXBRL" in head
+
+
+class _Reader:
+    """What the XML parser calls: one pair of functions for facts, another within contexts, units and footnotes."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._parser: xml.parsers.expat.XMLParserType | None = None
+        self._depth, self._outside = 0, 0
+        self._texts: list[str] = []
+        self._fact: tuple[str, dict[str, str]] | None = None
+        self._fresh: list[_Given] = []
+        self._names: dict[str, tuple[str, str]] = {}
+        self._prefixes: dict[str, str] = {}
+        self._namespaces: dict[str, str] = {}
+        self._part: ContextPart | UnitPart | Footnotes | None = None
+        self._ids: dict[str, int] = {}
+        self._links = Footnotes()
+
+    def read(self) -> Iterator[Fact]:
+        waiting: list[_Given] = []
+        try:
+            for piece in _without_blanks_before(self._instance.pieces):
+                if self._parser is None:
+                    self._parser = self._start(piece)
+                self._parser.Parse(piece, False)
+                yield from self._take(waiting, is_over=False)
+            if self._parser is None:
+                raise ParseError("the instance is empty")
+            self._parser.Parse(b"", True)
+        except xml.parsers.expat.ExpatError as error:
+            raise ParseError(f"the instance is no well-formed XML: {error}") from None
+        except LookupError as error:
+            raise ParseError(f"the instance says that it is in a character set that nobody knows: {error}") from None
+        yield from self._take(waiting, is_over=True)
+        self._instance.footnotes.extend(self._links.found(self._ids))
+
+    def _start(self, piece: bytes) -> xml.parsers.expat.XMLParserType:
+        declared = _DECLARED.match(piece)
+        names_another = declared is not None and declared[1].lower() not in (b"utf-8", b"utf8", b"us-ascii", b"ascii")
+        # What says that it is UTF-8 or ASCII, or nothing, is what its bytes say.
+        is_wide = piece[:2] in (b"\xff\xfe", b"\xfe\xff")
+        encoding = None if names_another or is_wide else self._instance.charset
+        parser = xml.parsers.expat.ParserCreate(encoding, " ")
+        parser.buffer_text = True
+        parser.buffer_size = 1 << 16
+        parser.StartDoctypeDeclHandler = _no_doctype
+        parser.StartNamespaceDeclHandler = self._declare
+        parser.StartElementHandler, parser.EndElementHandler = self._begin, self._end
+        parser.CharacterDataHandler = self._texts.append
+        return parser
+
+    def _declare(self, prefix: str | None, namespace: str) -> None:
+        if prefix:
+            self._prefixes.setdefault(namespace, prefix)
+            self._namespaces[prefix] = namespace
+
+    # --- what stands at the top
+
+    def _begin(self, name: str, attributes: dict[str, str]) -> None:
+        if "contextRef" in attributes:
+            self._fact = name, attributes
+            self._texts.clear()
+            return
+        self._depth += 1
+        if self._depth == 1 and name != f"{INSTANCE} xbrl":
+            raise ParseError(f"it is no instance: its root is {name.rpartition(' ')[2]}")
+        if name == f"{INSTANCE} context":
+            self._enter(ContextPart(attributes.get("id", ""), self._instance.contexts, self._instance.rejected))
+        elif name == f"{INSTANCE} unit":
+            self._enter(UnitPart(attributes.get("id", ""), self._instance.units, self._namespaces))
+        elif name == f"{LINK} footnoteLink":
+            self._enter(self._links)
+
+    def _end(self, name: str) -> None:
+        if self._fact is None:
+            self._depth -= 1
+            return
+        given, attributes = self._fact
+        if given == name:
+            self._instance.count += 1
+            self._fresh.append((self._instance.count, given, attributes, "".join(self._texts)))
+            self._fact = None
+
+    # --- what has parts
+
+    def _enter(self, part: ContextPart | UnitPart | Footnotes) -> None:
+        assert self._parser is not None
+        self._part, self._outside = part, self._depth
+        self._parser.StartElementHandler, self._parser.EndElementHandler = self._begin_part, self._end_part
+
+    def _begin_part(self, name: str, attributes: dict[str, str]) -> None:
+        assert self._part is not None
+        self._part.text("".join(self._texts))
+        self._texts.clear()
+        self._depth += 1
+        self._part.begin(name, attributes)
+
+    def _end_part(self, name: str) -> None:
+        assert self._part is not None
+        assert self._parser is not None
+        self._part.text("".join(self._texts))
+        self._texts.clear()
+        if self._depth == self._outside:
+            self._part.over()
+            self._parser.StartElementHandler, self._parser.EndElementHandler = self._begin, self._end
+        else:
+            self._part.end(name)
+        self._depth -= 1
+
+    # --- facts with what they refer to
+
+    def _take(self, waiting: list[_Given], *, is_over: bool) -> Iterator[Fact]:
+        """Give the facts that can be resolved; what they refer to may stand behind them."""
+        if is_over:
+            given, self._fresh = [*waiting, *self._fresh], []
+        else:
+            given, self._fresh = self._fresh, []
+        contexts, units, names = self._instance.contexts, self._instance.units, self._names
+        for each in given:
+            position, element, attributes, text = each
+            get = attributes.get
+            context, unit_id = contexts.get(attributes["contextRef"]), get("unitRef")
+            unit = units.get(unit_id) if unit_id is not None else None
+            if context is None or (unit is None and unit_id is not None):
+                if is_over:
+                    self._reject(each, "its context is not there" if context is None else "its unit is not there")
+                else:
+                    waiting.append(each)
+                continue
+            is_nil = _NIL in attributes and attributes[_NIL].strip() in ("true", "1")
+            number = None
+            if unit is not None and not is_nil:
+                text = text.strip()
+                if _NUMBER(text):
+                    number = Decimal(text) if len(text) <= _SURELY_SHORT and "e" not in text.lower() else fitting(text)
+                elif text not in ("INF", "-INF", "NaN"):
+                    self._reject(each, "its value is no number")
+                    continue
+            fact_id = get("id")
+            if fact_id is not None:
+                self._ids.setdefault(fact_id, position)
+            namespace, name = names.get(element) or self._name(element)
+            yield Fact(
+                position, namespace, name, attributes["contextRef"], context, unit_id, unit, get("decimals"),
+                get("precision"), is_nil, None if is_nil else text, number, get(_LANGUAGE), fact_id,
+            )  # fmt: skip
+
+    def _name(self, element: str) -> tuple[str, str]:
+        namespace, _, local = element.rpartition(" ")
+        prefix = self._prefixes.get(namespace)
+        self._names[element] = namespace, f"{prefix}:{local}" if prefix else local
+        return self._names[element]
+
+    def _reject(self, each: _Given, reason: str) -> None:
+        position, element, attributes, text = each
+        words = f"{self._name(element)[1]} {attributes['contextRef']} {attributes.get('unitRef', '')} {text}"
+        self._instance.rejected.append(Rejected(f"fact {position}", reason, words[:2000]))
+
+
+def fitting(text: str) -> Decimal | None:
+    """Return a number where the table's column can hold it with all of its digits, None otherwise."""
+    number = Decimal(text)
+    if not number.is_finite() or number.adjusted() >= DIGITS - DECIMALS:
+        return None
+    exponent = number.as_tuple().exponent
+    return number if isinstance(exponent, int) and exponent >= -DECIMALS else None
+
+
+def _no_doctype(*_: Any) -> None:
+    raise ParseError("the instance has a document type, which no instance may have: it is not read")
+
+
+def _without_blanks_before(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """EDGAR puts line breaks before the XML declaration."""
+    is_begun = False
+    for piece in pieces:
+        piece = piece if is_begun else piece.lstrip(b" \t\r\n")
+        if piece:
+            is_begun = True
+            yield piece
