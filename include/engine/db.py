@@ -35,6 +35,11 @@ PREPARE_AFTER = 5
 _NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 
 
+def told(text: str) -> str:
+    """Return a text that somebody said in a form that can be kept: a text column takes no zero bytes."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
 class QueryMissing(Exception):
     """A statement is asked for by a name that no file under `sql/` has."""
 

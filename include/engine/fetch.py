@@ -31,7 +31,7 @@ from include.contract import (
 )
 from include.engine import fetches, hosts
 from include.engine.credentials import fingerprint
-from include.engine.db import Line
+from include.engine.db import Line, told
 from include.engine.frontier import split
 from include.engine.http import Received, send
 from include.engine.lease import Cycle
@@ -235,6 +235,7 @@ def _take_in(
         if answer_class is AnswerClass.ERROR and error is None:
             what = "instead of data" if received.stored and received.stored.size else "with nothing in it"
             error = f"{amended.key} is left out: {amended.reason}" if amended else f"HTTP {received.status} {what}"
+    error, refusal = (told(text) if text else text for text in (error, refusal))
     is_answered = answer_class in (AnswerClass.DATA, AnswerClass.EMPTY)
     # Nothing that was received is lost, nor asked for again, because the database was away meanwhile.
     record = partial(

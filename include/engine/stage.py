@@ -7,6 +7,7 @@ outlives its transaction.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,11 +15,12 @@ from datetime import date, datetime
 from functools import lru_cache
 from typing import Any
 
+import psycopg
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from include.contract import Parsed, ParseError, Stream, Table
-from include.engine.db import Connection, query, template
+from include.engine.db import Connection, query, template, told
 from include.engine.raw import RawObjectDamaged, RawObjectMissing
 
 # One transaction writes at most this many rows.
@@ -28,6 +30,8 @@ BEAT_ROWS = 5_000
 
 # The types of the engine's own staged columns for the binary copy.
 _ENGINE_TYPES = ("text", "int8", "timestamptz", "jsonb", "date", "int4")
+# Where the server says which row of a copy it does not take, in whatever language.
+_PLACE = re.compile(r"COPY [^,]+, \D*(?P<row>[0-9]+)")
 
 
 class TooManyRows(Exception):
@@ -47,7 +51,7 @@ def refusal_of(error: Exception) -> tuple[str, bool]:
     is_lost = isinstance(error, (RawObjectDamaged, RawObjectMissing))
     known = is_lost or isinstance(error, ParseError)
     text = str(error) if known else f"the parser failed with {type(error).__name__}: {error}"
-    return text[:2000], is_lost
+    return told(text[:2000]), is_lost
 
 
 @dataclass(frozen=True)
@@ -206,22 +210,28 @@ def fill(
     connection.execute(template("stage.create", **_only(parts, "stage", "columns", "target")))
     connection.execute(template("stage.create_units", units=parts["units"]))
     counts, width, total = {reading.fetch_id: 0 for reading in readings}, len(table.columns), 0
-    with connection.cursor().copy(template("stage.copy", **_only(parts, "stage", "columns"))) as copy:
-        copy.set_types([*(_copy_type(column.type) for column in table.columns), *_ENGINE_TYPES])
-        for reading in readings:
-            unit, fetch_id, sent_at, session = reading.unit, reading.fetch_id, reading.sent_at, reading.session_date
-            position = 0
-            for position, row in enumerate(reading.rows(table), start=1):
-                extra = Jsonb(row[width]) if len(row) > width and row[width] is not None else None
-                copy.write_row((*row[:width], unit, fetch_id, sent_at, extra, session, position))
-                if position % BEAT_ROWS == 0:
-                    if most is not None and total + position > most:
-                        raise TooManyRows
-                    beat()
-            total += position
-            counts[fetch_id] = position
-            if most is not None and total > most:
-                raise TooManyRows
+    try:
+        with connection.cursor().copy(template("stage.copy", **_only(parts, "stage", "columns"))) as copy:
+            copy.set_types([*(_copy_type(column.type) for column in table.columns), *_ENGINE_TYPES])
+            for reading in readings:
+                unit, fetch_id, sent_at, session = reading.unit, reading.fetch_id, reading.sent_at, reading.session_date
+                position = 0
+                for position, row in enumerate(reading.rows(table), start=1):
+                    extra = Jsonb(row[width]) if len(row) > width and row[width] is not None else None
+                    try:
+                        copy.write_row((*row[:width], unit, fetch_id, sent_at, extra, session, position))
+                    except (psycopg.DataError, ArithmeticError, TypeError, ValueError, AttributeError) as no:
+                        raise _not_kept(table, reading, position, no) from no
+                    if position % BEAT_ROWS == 0:
+                        if most is not None and total + position > most:
+                            raise TooManyRows
+                        beat()
+                total += position
+                counts[fetch_id] = position
+                if most is not None and total > most:
+                    raise TooManyRows
+    except psycopg.DataError as no:
+        raise _refused_by_server(table, readings, counts, no) from no
     # After the rows: only now it is known whether all of them could be read.
     with connection.cursor().copy(template("stage.copy_units", units=parts["units"])) as copy:
         copy.set_types(["text", "int8", "timestamptz", "date", "bool"])
@@ -230,6 +240,28 @@ def fill(
             copy.write_row((reading.unit, reading.fetch_id, reading.sent_at, reading.session_date, is_whole))
     connection.execute(template("stage.analyze_units", units=parts["units"]))
     return counts
+
+
+def _not_kept(table: Table, reading: Reading, position: int, no: Exception) -> RowsUnreadable:
+    """A row with a value that no column can hold refuses its answer: asked for again, the same answer fails alike."""
+    why = told(str(no).partition("\n")[0])
+    return RowsUnreadable(
+        reading.fetch_id, f"row {position} for {table.qualified} holds a value that cannot be kept: {why}", False
+    )
+
+
+def _refused_by_server(
+    table: Table, readings: Sequence[Reading], counts: dict[int, int], no: psycopg.DataError
+) -> Exception:
+    """The same where only the server finds it, which names the row by its place among all; else what it said."""
+    place = _PLACE.search(no.diag.context or "")
+    left = int(place["row"]) if place else 0
+    for reading in readings:
+        given = counts[reading.fetch_id]
+        if 0 < left <= given:
+            return _not_kept(table, reading, left, no)
+        left -= given
+    return no
 
 
 def analyze(connection: Connection, table: Table) -> None:
@@ -310,7 +342,7 @@ def quarantine_rejected(connection: Connection, stream: Stream, readings: Sequen
         if reading.error is not None:
             entries.append((reading, "unit", None, "storage" if reading.is_lost else "parse", reading.error, None))
         for row in reading.parsed.rejected if reading.parsed else ():
-            entries.append((reading, "row", row.position, "parse", row.reason, row.text))
+            entries.append((reading, "row", told(row.position), "parse", told(row.reason), told(row.text)))
     put = 0
     for reading, scope, position, rule, reason, content in entries:
         put += connection.execute(

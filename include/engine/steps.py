@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from include.contract import Mode, Stream, Table
 from include.engine import alerts, delta, fetches, merge, months, pending, stage
-from include.engine.db import Connection
+from include.engine.db import Connection, told
 from include.engine.lease import Cycle
 from include.engine.merge import Counts
 from include.engine.stage import Reading
@@ -195,7 +195,11 @@ def _part(
 
 def _tell_unknown_columns(connection: Connection, stream: Stream, readings: Sequence[Reading]) -> None:
     """Tell once that an upstream sends columns that nobody knows; their values are kept in `extra`."""
-    found = {tuple(reading.parsed.unknown_columns): reading.unit for reading in reversed(readings) if reading.parsed}
+    found = {
+        tuple(map(told, reading.parsed.unknown_columns)): reading.unit
+        for reading in reversed(readings)
+        if reading.parsed
+    }
     for columns, unit in found.items():
         if columns:
             alerts.put(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from include.contract import Batch, CycleStatus, Outcome, Parsed, Unit
+from include.contract import Batch, CycleStatus, Outcome, Parsed, Rejected, Unit
 from include.engine import apply as applying
 from include.engine import merge, stage
 from tests.engine import toy
@@ -174,6 +174,48 @@ def test_rows_refused_while_they_came_as_a_stream_keep_what_is_held(desk: Desk) 
     desk.backfill(TUESDAY)
     assert toy.values(desk) == {**many(60), "i0000": 5}
     assert [entry["reason"] for entry in desk.quarantine()] == ["it has no name"]
+
+
+@pytest.mark.parametrize("rows_before", [0, 100], ids=["at once", "in parts"])
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"item": "x", "value": 10**30},
+        {"item": "x", "value": 1, "day": ["2026-09-15"]},
+        {"item": ["x"], "value": 1},
+        {"item": "x\0y", "value": 1},
+    ],
+    ids=["a number too great", "no day", "no text", "a zero byte"],
+)
+def test_a_value_that_no_column_can_hold_refuses_its_answer_and_stops_nobody_else(
+    desk: Desk, row: dict[str, Any], rows_before: int
+) -> None:
+    """Kept for another try, it would fail alike for ever, and everything after it with it."""
+    toy.use(desk, toy.files("early", "big", "late"))
+    for name in ("early", "late"):
+        publish(desk, {name: 1}, name=name)
+    publish(desk, [*({"item": item, "value": 1} for item in many(rows_before)), row])
+    verdict = desk.poll()
+    assert (verdict.status, verdict.outcome) == (SUCCESS, Outcome.PARTIAL), verdict.words
+    assert toy.values(desk) == {"early": 1, "late": 1}
+    (entry,) = desk.quarantine()
+    assert (entry["scope"], entry["unit"]) == ("unit", f"big/{TUESDAY}")
+    assert f"row {rows_before + 1} for market.toy_items holds a value that cannot be kept" in entry["reason"]
+    publish(desk, many(3))
+    desk.backfill(TUESDAY)
+    assert toy.values(desk) == {"early": 1, "late": 1, **many(3)}
+
+
+def test_a_zero_byte_in_what_is_said_of_an_answer_is_no_hindrance(desk: Desk) -> None:
+    def parse(unit: Unit) -> Parsed:
+        return Parsed((Batch(toy.ITEMS, [("i", TUESDAY, 5, 1)]),), [Rejected("line \0", "no \0", "\0")], ["venue\0"])
+
+    desk.stream = replace(desk.stream, parse=parse)
+    publish(desk, many(1))
+    assert desk.poll().status is SUCCESS
+    assert toy.values(desk) == {"i": 5}
+    assert [entry["reason"] for entry in desk.quarantine()] == ["no \N{REPLACEMENT CHARACTER}"]
+    assert any("venue\N{REPLACEMENT CHARACTER}" in text for text in desk.alerts())
 
 
 def test_a_rebuild_of_large_units_writes_in_parts_and_gives_the_live_tables(desk: Desk, commits: list[int]) -> None:
