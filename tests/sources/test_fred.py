@@ -19,6 +19,7 @@ from include.sources import fred
 from include.sources.fred import answers, spans, streams, vintages
 from include.sources.fred.spans import Stretch
 from include.sources.fred.tables import SERIES, UNKNOWN_DAY, VINTAGES
+from tests.sources import strange
 from tests.sources.answers import FIXTURES, answer
 
 CATALOGUE = fred.catalogue({"growth": ["GDP", "GDPC1"], "rates": ["DGS10", "GDP"]})
@@ -95,8 +96,8 @@ def test_a_units_name_is_read_back_as_it_was() -> None:
     for year in (1955, 2016, 2025, 2026, 2031):
         stretch = spans.of_year(year)
         assert spans.named(f"CES0500000003/{stretch.name}") == ("CES0500000003", stretch)
-    for strange in ("GDP/2025", "GDP/2021-2026", "gdp/2026", "GDP", "/2026", "GDP/2026/x"):
-        assert spans.named(strange) is None
+    for other in ("GDP/2025", "GDP/2021-2026", "gdp/2026", "GDP", "/2026", "GDP/2026/x"):
+        assert spans.named(other) is None
 
 
 # --- what is asked for
@@ -389,6 +390,68 @@ def test_values_of_series_without_vintages_have_no_day_of_publication() -> None:
     found = read("ZGDP/2026", body_of("values_of_today.json"))
     assert {row["realtime_start"] for row in found[VINTAGES.name]} == {UNKNOWN_DAY}
     assert [row["value_text"] for row in found[VINTAGES.name]] == ["17.30", "."]
+
+
+@pytest.mark.parametrize("lost", [{"value": None}, {"value": "12,5"}, {"realtime_end": "soon"}, {"date": 7}])
+def test_a_row_that_cannot_be_read_withdraws_nothing(lost: dict[str, Any]) -> None:
+    """The gap that it leaves between two values is ours, and no news."""
+    document = json.loads(
+        values(
+            "2025-12-31", "9999-12-31",
+            ("2026-01-30", "2026-02-26", "2025-10-01", "1"), ("2026-02-27", "2026-03-29", "2025-10-01", "2"),
+            ("2026-03-30", "9999-12-31", "2025-10-01", "3"), ("2026-01-30", "2026-02-26", "2025-11-01", "4"),
+        )
+    )  # fmt: skip
+    document["observations"][1] |= lost
+    found = events(read("GDP/2026", json.dumps(document).encode()))
+    assert [event for event in found if event[0] == "2025-10-01"] == [
+        ("2025-10-01", "2026-01-30", "1"), ("2025-10-01", "2026-03-30", "3"),
+    ]  # fmt: skip
+    # Another observation really was taken back, as far as it is known whose row was lost.
+    assert (("2025-11-01", "2026-02-27", None) in found) is ("date" not in lost)
+
+
+def test_a_value_that_ends_before_it_begins_is_no_row() -> None:
+    rows = [("2026-02-05", "2026-01-05", "2025-10-01", "1"), ("2026-02-05", "9999-12-31", "2025-11-01", "2")]
+    window = vintages.read_pages([json.loads(values("2025-12-31", "9999-12-31", *rows))])
+    assert [each.reason for each in window.rejected] == ["it holds until 2026-01-05, which is before 2026-02-05"]
+
+
+def test_a_description_without_a_title_or_its_days_is_refused_and_none_is_made_up() -> None:
+    for change, words in (
+        ({"title": None}, "has None for 'title', which is no str"),
+        ({"units": 5}, "has 5 for 'units'"),
+        ({"notes": ["x"]}, "has \\['x'\\] for 'notes'"),
+        ({"id": "OTHER"}, "describes OTHER, not GDP"),
+    ):
+        document = json.loads(described())
+        document["seriess"][0] |= change
+        with pytest.raises(ParseError, match=words):
+            read("GDP/2026", json.dumps(document).encode())
+    # Without its days nobody knows whether it is today's only.
+    document = json.loads(described())
+    del document["realtime_start"], document["realtime_end"]
+    with pytest.raises(ParseError, match="lacks 'realtime_start'"):
+        read("GDP/2026", json.dumps(document).encode())
+
+
+def test_an_upstream_that_gives_the_first_page_for_ever_is_not_followed_for_ever() -> None:
+    (page,) = follow(first(), described())
+    row = ("2026-01-30", "9999-12-31", "2025-10-01", "1")
+    (second,) = follow(page, values("2025-12-31", "9999-12-31", row, count=5))
+    again = values("2025-12-31", "9999-12-31", row, count=5)
+    assert follow(second, again) == []
+    with pytest.raises(ParseError, match="a page begins at row 0, the one before ended at row 1"):
+        read("GDP/2026", again, again)
+
+
+def test_whatever_stands_in_an_answer_is_read_rejected_or_refused_in_words() -> None:
+    request = replace(first(), key="ZGDP/2026", unit="ZGDP/2026")
+    (page,) = follow(request, described())
+    read_at_all = strange.check(STREAM, request, body_of("description_changed.json"))
+    for name in ("values.json", "values_of_today.json"):
+        read_at_all += strange.check(STREAM, page, body_of(name))
+    assert read_at_all > 100
 
 
 def test_pages_of_a_set_that_changed_meanwhile_are_not_read() -> None:

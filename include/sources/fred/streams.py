@@ -136,9 +136,12 @@ def follow(request: Request, answer: Answer) -> Sequence[Request]:
         if request.since is not None and updated is not None and updated < request.since:
             return ()
         return (_page(request, 0),)
-    have = said.document["offset"] + len(said.document["observations"])
-    is_short = said.document["observations"] and have < said.document["count"]
-    return (_page(request, have),) if is_short else ()
+    # A page that is not of the form that we know, or not the one that was asked for, is the last: the parser says why.
+    offset, rows, count = (said.document.get(name) for name in ("offset", "observations", "count"))
+    if not (isinstance(offset, int) and isinstance(rows, list) and isinstance(count, int)):
+        return ()
+    is_last = not rows or offset + len(rows) >= count or str(offset) != params.get("offset", "0")
+    return () if is_last else (_page(request, offset + len(rows)),)
 
 
 def _page(request: Request, offset: int) -> Request:

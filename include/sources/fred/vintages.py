@@ -35,6 +35,10 @@ _PASSING = frozenset(
     }
 )  # fmt: skip
 _OBSERVATION = frozenset({"realtime_start", "realtime_end", "date", "value"})
+_PAGE = {
+    "count": int, "offset": int, "observations": list, "realtime_start": str, "realtime_end": str, "units": str,
+    "output_type": int,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +54,16 @@ class Observation:
 
 @dataclass(frozen=True)
 class Window:
-    """All pages of one asking for observations: the real-time window that was asked for, and what was given."""
+    """All pages of one asking for observations: the real-time window that was asked for, and what was given.
+
+    `unread` are the observations of which a row could not be read; None is among them where nobody knows whose it was.
+    """
 
     start: date
     end: date
     observations: tuple[Observation, ...]
     rejected: tuple[Rejected, ...] = ()
+    unread: frozenset[date | None] = frozenset()
 
     @property
     def unknown(self) -> set[str]:
@@ -66,6 +74,10 @@ class Window:
     def has_vintages(self) -> bool:
         """Whether periods were asked for; FRED's default is today alone, which says nothing of publication."""
         return self.start != self.end
+
+    def has_all_of(self, day: date) -> bool:
+        """Whether a gap between the periods of an observation is FRED's, and not a row that could not be read."""
+        return not self.unread & {day, None}
 
 
 def parse(unit: Unit) -> Parsed:
@@ -105,14 +117,15 @@ def parse(unit: Unit) -> Parsed:
 def _descriptions(series: str, stretch: Stretch, document: dict[str, Any]) -> tuple[list[tuple[Any, ...]], set[str]]:
     """Return the rows of `fred_series` but for whether there are observations, and names that nobody knows."""
     rows, unknown = [], set[str]()
-    is_today = document.get("realtime_start") == document.get("realtime_end")
+    if not document["seriess"]:
+        return [], unknown
+    is_today = _day_in(document, "realtime_start") == _day_in(document, "realtime_end")
     for item in document["seriess"]:
-        try:
-            start, end = day_of(item["realtime_start"]), day_of(item["realtime_end"])
-            values = [str(item[name]) for name in _DESCRIPTION]
-            name = str(item["id"])
-        except KeyError as missing:
-            raise ParseError(f"the description of {series} lacks {missing}") from None
+        if not isinstance(item, dict):
+            raise ParseError(f"the description of {series} is no object: {item!r:.80}")
+        name, *values = (_text_in(item, each) for each in ("id", *_DESCRIPTION))
+        notes = _text_in(item, "notes") if item.get("notes") is not None else None
+        start, end = _day_in(item, "realtime_start"), _day_in(item, "realtime_end")
         if name != series:
             raise ParseError(f"the answer describes {name}, not {series}")
         extra = {key: value for key, value in item.items() if key not in _PASSING and key not in _DESCRIPTION}
@@ -123,8 +136,23 @@ def _descriptions(series: str, stretch: Stretch, document: dict[str, Any]) -> tu
             continue
         is_carried = is_today or start < stretch.first
         first = max(start, stretch.first)
-        rows.append((series, first, is_carried, *values, item.get("notes"), extra or None))
+        rows.append((series, first, is_carried, *values, notes, extra or None))
     return rows, unknown
+
+
+def _text_in(item: dict[str, Any], name: str) -> str:
+    if not isinstance(item.get(name), str):
+        raise ParseError(f"the description {_fault(item, name, str)}")
+    return str(item[name])
+
+
+def _day_in(item: dict[str, Any], name: str) -> date:
+    return day_of(_text_in(item, name))
+
+
+def _fault(item: dict[str, Any], name: str, kind: type) -> str:
+    """What is wrong with a value that is not of its kind."""
+    return f"has {item[name]!r:.60} for {name!r}, which is no {kind.__name__}" if name in item else f"lacks {name!r}"
 
 
 def read_pages(pages: Sequence[dict[str, Any]]) -> Window:
@@ -133,37 +161,44 @@ def read_pages(pages: Sequence[dict[str, Any]]) -> Window:
     Raises:
         ParseError: rows are missing, or the set changed between two pages.
     """
+    for page in pages:
+        wrong = [name for name, kind in _PAGE.items() if type(page.get(name)) is not kind]
+        if wrong:
+            raise ParseError(f"a page of observations {_fault(page, wrong[0], _PAGE[wrong[0]])}")
     first = pages[0]
-    try:
-        counts = {page["count"] for page in pages}
-        bounds = {(page["realtime_start"], page["realtime_end"]) for page in pages}
-        forms = {(page["units"], page["output_type"]) for page in pages}
-        offsets = [page["offset"] for page in pages]
-        lists = [page["observations"] for page in pages]
-        start, end = day_of(first["realtime_start"]), day_of(first["realtime_end"])
-    except KeyError as missing:
-        raise ParseError(f"a page of observations lacks {missing}") from None
+    counts = {page["count"] for page in pages}
+    bounds = {(page["realtime_start"], page["realtime_end"]) for page in pages}
+    forms = {(page["units"], page["output_type"]) for page in pages}
+    start, end = day_of(first["realtime_start"]), day_of(first["realtime_end"])
     if forms != {("lin", 1)}:
         raise ParseError(f"the values are in another form than was asked for: {sorted(map(str, forms))}")
     if len(counts) != 1 or len(bounds) != 1:
         raise ParseError(f"the set changed while it was read: {sorted(counts)} rows by its pages; it is read anew")
     have = 0
-    for offset, rows in zip(offsets, lists, strict=True):
-        if offset != have:
-            raise ParseError(f"a page begins at row {offset}, the one before ended at row {have}")
-        have += len(rows)
+    for page in pages:
+        if page["offset"] != have:
+            raise ParseError(f"a page begins at row {page['offset']}, the one before ended at row {have}")
+        have += len(page["observations"])
     if have != first["count"]:
         raise ParseError(f"the pages hold {have} rows of {first['count']}: they were cut")
-    observations, rejected = [], []
-    for position, item in enumerate((row for rows in lists for row in rows), start=1):
+    observations, rejected, unread = [], [], set[date | None]()
+    for position, item in enumerate((row for page in pages for row in page["observations"]), start=1):
         try:
             observations.append(_observation(item))
         except (ParseError, KeyError, TypeError) as wrong:
             reason = f"lacks {wrong}" if isinstance(wrong, KeyError) else str(wrong)
             rejected.append(Rejected(f"row {position}", reason, str(item)[:2000]))
+            unread.add(_day_if_told(item))
     if rejected and not observations:
         raise ParseError(f"no row can be read; the first {rejected[0].reason}")
-    return Window(start, end, tuple(observations), tuple(rejected))
+    return Window(start, end, tuple(observations), tuple(rejected), frozenset(unread))
+
+
+def _day_if_told(item: Any) -> date | None:
+    try:
+        return day_of(item["date"])
+    except (ParseError, KeyError, TypeError):
+        return None
 
 
 def _observation(item: dict[str, Any]) -> Observation:
@@ -174,7 +209,10 @@ def _observation(item: dict[str, Any]) -> Observation:
     if len(text) > DECIMALS or "e" in text or "E" in text:
         _check_digits(text)
     extra = {name: item[name] for name in item if name not in _OBSERVATION} if len(item) > len(_OBSERVATION) else None
-    return Observation(day_of(item["date"]), text, day_of(item["realtime_start"]), day_of(item["realtime_end"]), extra)
+    start, end = day_of(item["realtime_start"]), day_of(item["realtime_end"])
+    if end < start:
+        raise ParseError(f"it holds until {end}, which is before {start}")
+    return Observation(day_of(item["date"]), text, start, end, extra)
 
 
 def _check_digits(text: str) -> None:
@@ -209,7 +247,8 @@ def _rows(series: str, stretch: Stretch, window: Window) -> Iterator[tuple[Any, 
             if not stretch.holds(start):
                 continue
             if published is None:
-                yield (series, day, start, None, None, True, None)
+                if window.has_all_of(day):
+                    yield (series, day, start, None, None, True, None)
             else:
                 yield (series, day, start, published.text, number(published.text), False, published.extra)
 
@@ -245,10 +284,9 @@ def number(text: str) -> Decimal | None:
 def last_updated(answer: Answer) -> date | None:
     """Return the day in St. Louis on which a series was last updated, None where the answer does not say."""
     document = told(answer.body.read()).document or {}
-    for item in reversed(document.get("seriess") or []):
-        try:
-            # The offset has two digits only, and the day before it is already St. Louis' own.
-            return date.fromisoformat(str(item.get("last_updated", ""))[:10])
-        except ValueError:
-            return None
-    return None
+    items = document.get("seriess")
+    try:
+        # The offset has two digits only, and the day before it is already St. Louis' own.
+        return day_of(items[-1]["last_updated"][:10]) if items else None
+    except (ParseError, KeyError, TypeError):
+        return None
