@@ -11,12 +11,23 @@ from typing import Any
 
 import pytest
 
-from include.contract import AnswerClass, Ask, DefiniteRefusal, Mode, Parsed, ParseError, Request, Span, Unit
+from include.contract import (
+    AnswerClass,
+    AnswerError,
+    Ask,
+    DefiniteRefusal,
+    Mode,
+    Parsed,
+    ParseError,
+    Request,
+    Span,
+    Unit,
+)
 from include.sources.alpaca import bars, reference, requests, symbols, timeframes
-from include.sources.alpaca.requests import PagesError
 from include.sources.alpaca.streams import ASSETS_STREAM, CALENDAR_STREAM, DAILY_STREAM, DAY, MINUTE, MINUTE_STREAM
 from include.sources.alpaca.symbols import DEFAULT
 from include.sources.alpaca.tables import ASSETS, CALENDAR, DAILY_BARS
+from tests.sources import strange
 from tests.sources.answers import FIXTURES, answer
 
 NEW_YORK = timeframes.NEW_YORK
@@ -161,7 +172,7 @@ def test_pages_are_followed_to_the_null_token_and_then_the_next_adjustment() -> 
 
 def test_the_words_null_and_none_are_never_sent_as_a_token() -> None:
     first = request(KEY)
-    for body in (b'{"bars":{}}', page({}, None), page({}, "")):
+    for body in (page({}, None), page({}, "")):
         (following,) = requests.follow(first, answer(first, body))
         assert "page_token" not in dict(following.params)
 
@@ -169,11 +180,40 @@ def test_the_words_null_and_none_are_never_sent_as_a_token() -> None:
 def test_a_token_that_repeats_and_pages_without_end_are_errors_and_no_quiet_end() -> None:
     first = request(KEY)
     (second,) = requests.follow(first, answer(first, page({}, "abc")))
-    with pytest.raises(PagesError, match="the pages do not go on"):
+    with pytest.raises(AnswerError, match="the pages do not go on"):
         requests.follow(second, answer(second, page({}, "abc")))
     many = replace(second, about={**second.about, "page": requests.MOST_PAGES})
-    with pytest.raises(PagesError, match="more than 400 pages"):
+    with pytest.raises(AnswerError, match="more than 400 pages"):
         requests.follow(many, answer(many, page({}, "def")))
+
+
+def round_and_round(length: int) -> None:
+    """Follow pages that, after a few, lead round in a circle."""
+    asked = request(KEY)
+    for turn in range(4 * length + 20):
+        token = f"circle {turn % length}" if turn > 5 else f"on the way {turn}"
+        (asked,) = requests.follow(asked, answer(asked, page({} if turn % 2 else {"AAPL": []}, token)))
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 7, 50])
+def test_pages_that_lead_round_in_a_circle_are_an_error_before_long(length: int) -> None:
+    with pytest.raises(AnswerError, match="has led here before"):
+        round_and_round(length)
+
+
+def test_a_page_that_does_not_say_whether_there_are_more_refuses_its_unit() -> None:
+    """The last page is not the one that a renamed field makes look like it."""
+    row = bar("2026-09-14T04:00:00Z")
+    for body in (
+        json.dumps({"bars": {"AAPL": [row]}}).encode(),
+        json.dumps({"bars": {"AAPL": [row]}, "next_token": "abc"}).encode(),
+        json.dumps({"bars": {"AAPL": [row]}, "next_page_token": 5}).encode(),
+    ):
+        asked = request(KEY)
+        assert bars.classify(answer(asked, body)) is AnswerClass.DATA
+        assert requests.follow(asked, answer(asked, body)) == ()
+        with pytest.raises(ParseError, match="next_page_token"):
+            read(KEY, body)
 
 
 # --- whom and what was asked for
@@ -191,6 +231,23 @@ def test_nothing_comes_in_several_forms(body: bytes) -> None:
     asked = request(KEY)
     assert bars.classify(answer(asked, body)) is AnswerClass.EMPTY
     assert rows_of(read(KEY, page({}))) == []
+
+
+def test_an_error_that_comes_with_success_is_no_empty_answer() -> None:
+    """Nobody would ask again for what an empty answer has said there is none of."""
+    asked = request(KEY)
+    with pytest.raises(AnswerError, match="in place of bars: internal server error") as caught:
+        bars.classify(answer(asked, b'{"message":"internal server error"}'))
+    assert caught.value.may_pass
+    renamed = b'{"Bars":{},"next_page_token":null}'
+    assert bars.classify(answer(asked, renamed)) is AnswerClass.DATA
+    with pytest.raises(ParseError, match="bars"):
+        read(KEY, renamed)
+
+
+def test_a_group_in_which_nobody_is_left_is_not_asked_for() -> None:
+    chunk = {"group": "32.1", "since": "2026-08-31", "through": "2026-08-31"}
+    assert list(DAILY_STREAM.plan(Ask(Mode.BACKFILL, chunk=chunk, subjects=("AAPL",)))) == []
 
 
 def test_a_list_of_symbols_is_a_part_of_its_groups_unit() -> None:
@@ -238,6 +295,33 @@ def test_bad_bars_are_named_and_the_others_kept() -> None:
     assert "outside of the period" in reasons[1]
     assert reasons[3] == "ZZZZQ was not asked for"
     assert parsed.rejected[0].text.startswith('{"t":"2026-09-14')
+
+
+@pytest.mark.parametrize("wrong", ['"n":1e30', '"n":99999999999999999999', '"n":-1', '"v":1e999999999', '"c":1e300'])
+def test_a_number_that_nothing_can_be_is_named_and_the_other_bars_are_kept(wrong: str) -> None:
+    good = json.dumps(bar("2026-09-14T04:00:00Z"))
+    name = wrong.partition(":")[0]
+    bad = ",".join(
+        f if not f.startswith(name) else wrong for f in json.dumps(bar("2026-09-15T04:00:00Z"))[1:-1].split(", ")
+    )
+    parsed = read(KEY, f'{{"bars":{{"AAPL":[{good},{{{bad}}}]}},"next_page_token":null}}'.encode())
+    assert [row["session_date"].day for row in rows_of(parsed)] == [14]
+    assert [each.position for each in parsed.rejected] == ["AAPL raw page 1 bar 2"]
+
+
+def test_whatever_stands_in_an_answer_is_read_rejected_or_refused_in_words() -> None:
+    (asset,), (day,) = (
+        list(stream.plan(Ask(Mode.POLL, sessions=(date(2026, 11, 30),)))) for stream in (ASSETS_STREAM, CALENDAR_STREAM)
+    )
+    assert sum(
+        strange.check(stream, asked, fixture(name))
+        for stream, asked, name in (
+            (DAILY_STREAM, request("AAPL,BRK.B/1Day-sip/2026-09-15"), "day_two_symbols.json"),
+            (MINUTE_STREAM, request("AAPL/1Min-sip/2026-09-15"), "minute.json"),
+            (ASSETS_STREAM, asset, "assets.json"),
+            (CALENDAR_STREAM, day, "calendar.json"),
+        )
+    ) > 500  # fmt: skip
 
 
 def test_a_time_that_stands_twice_with_other_values_is_rejected_and_the_same_twice_is_not() -> None:

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from include.contract import Answer, Batch, Outdated, Parsed, ParseError, Rejected, Unit
+from include.contract import Answer, AnswerError, Batch, Outdated, Parsed, ParseError, Rejected, Unit
 from include.sources.alpaca import answers, timeframes
 from include.sources.alpaca.requests import Asking
 from include.sources.alpaca.tables import DAILY_ASKED_NONE, DAILY_BARS, INTRADAY_ASKED_NONE, INTRADAY_BARS
@@ -25,6 +25,10 @@ FIRST_SESSION = date(2016, 1, 4)
 _FRESH = timedelta(days=100)
 
 _Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+# No price and no volume has so many digits before the point.
+_Number = Annotated[float, msgspec.Meta(lt=1e18)]
+_MOST_DIGITS = 18
 
 
 class _Exact(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -37,7 +41,7 @@ class _Exact(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     c: Decimal
     # Whole numbers stay whole: a row of them costs less to send.
     v: int | Decimal
-    n: int | None = None
+    n: _Count | None = None
     vw: Decimal | None = None
 
 
@@ -45,29 +49,34 @@ class _Look(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """The same bar, looked at only to see that it can be read and when it was: half the cost."""
 
     t: _Moment
-    o: float
-    h: float
-    l: float  # noqa: E741  (the upstream's name)
-    c: float
-    v: float
-    n: int | None = None
-    vw: float | None = None
+    o: _Number
+    h: _Number
+    l: _Number  # noqa: E741  (the upstream's name)
+    c: _Number
+    v: _Number
+    n: _Count | None = None
+    vw: _Number | None = None
 
 
+# What has no token says neither that it is the last page nor that it is not.
 class _ExactPage(msgspec.Struct):
-    bars: dict[str, list[_Exact]] | None = None
+    bars: dict[str, list[_Exact]] | None
+    next_page_token: str | None
 
 
 class _LookPage(msgspec.Struct):
-    bars: dict[str, list[_Look]] | None = None
+    bars: dict[str, list[_Look]] | None
+    next_page_token: str | None
 
 
 class _RawPage(msgspec.Struct):
-    bars: dict[str, list[msgspec.Raw]] | list[Any] | None = None
+    bars: dict[str, list[msgspec.Raw]] | list[Any] | None
+    next_page_token: str | None
 
 
 class _EmptyPage(msgspec.Struct):
-    bars: dict[str, msgspec.Raw] | list[msgspec.Raw] | None = None
+    bars: dict[str, msgspec.Raw] | list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
+    message: str = ""
 
 
 _EXACT, _LOOK = msgspec.json.Decoder(_ExactPage), msgspec.json.Decoder(_LookPage)
@@ -77,7 +86,11 @@ _NAMES = ("t", "o", "h", "l", "c", "v", "n", "vw")
 
 
 def _is_empty(answer: Answer) -> bool:
-    return not _EMPTY.decode(answer.body.read()).bars
+    page = _EMPTY.decode(answer.body.read())
+    if page.bars is msgspec.UNSET and page.message:
+        raise AnswerError(f"Alpaca says in place of bars: {page.message[:300]}", may_pass=True)
+    # What has no bars at all is of another form; its parser says so.
+    return page.bars is not msgspec.UNSET and not page.bars
 
 
 classify = answers.told(_is_empty)
@@ -239,7 +252,7 @@ def _slowly(page: _Page, findings: _Findings | None) -> Iterator[tuple[Any, ...]
                     raise ValueError(f"{row[3].isoformat()} is outside of the period that was asked for")
                 if row[3] in kept and kept[row[3]] != row:
                     raise ValueError(f"{row[3].isoformat()} stands twice with different values")
-            except (ValueError, InvalidOperation, msgspec.DecodeError) as error:
+            except (ValueError, OverflowError, InvalidOperation, msgspec.DecodeError) as error:
                 if findings is not None:
                     position = f"{symbol} {about['adjustment']} page {about['page'] + 1} bar {number}"
                     findings.rejected.append(
@@ -258,6 +271,10 @@ def _row(about: Mapping[str, Any], symbol: str, raw: bytes) -> tuple[tuple[Any, 
     fields = _BAR.decode(raw)
     known = {name: value for name, value in fields.items() if name in _NAMES}
     bar = msgspec.json.decode(msgspec.json.encode(known), type=_Exact)
+    for name in ("o", "h", "l", "c", "v", "vw"):
+        number = getattr(bar, name)
+        if number is not None and not -_MOST_DIGITS <= Decimal(number).adjusted() < _MOST_DIGITS:
+            raise ValueError(f"{name} is {str(number)[:60]}, which is no price and no volume")
     extra = {name: msgspec.json.decode(value) for name, value in fields.items() if name not in _NAMES}
     row: tuple[Any, ...] = (
         timeframes.day_of(bar.t), symbol, about["timeframe"], bar.t, about["feed"], about["adjustment"], about["asof"],

@@ -107,8 +107,16 @@ def _asset(values: Mapping[str, Any]) -> dict[str, Any]:
         row[name] = values[name]
     for name in _NUMBERS:
         row[name] = None if values.get(name) in (None, "") else Decimal(str(values[name]))
-    row["name"], row["borrow_status"] = values.get("name") or None, values.get("borrow_status") or None
-    row["attributes"] = sorted(str(each) for each in values.get("attributes") or ())
+        if row[name] is not None and not (row[name].is_finite() and -20 < row[name].adjusted() < 20):
+            raise ValueError(f"{name} is {values[name]!r:.60}, which is no percentage")
+    for name in ("name", "borrow_status"):
+        if not isinstance(values.get(name), str | None):
+            raise ValueError(f"{name} is {values[name]!r:.60}, which is no text")
+        row[name] = values.get(name) or None
+    attributes = values.get("attributes") or []
+    if not isinstance(attributes, list) or not all(isinstance(each, str) for each in attributes):
+        raise ValueError(f"attributes is {attributes!r:.60}, which is no list of texts")
+    row["attributes"] = sorted(attributes)
     row["is_collected"] = (
         row["status"] == "active" and row["exchange"] not in ("OTC", "") and is_well_formed(row["symbol"])
     )

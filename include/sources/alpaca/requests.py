@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from include.contract import Amended, Answer, Ask, Chunk, Mode, Request, Span
+from include.contract import Amended, Answer, AnswerError, Ask, Chunk, Mode, Request, Span
 from include.sources.alpaca import symbols as letters
 from include.sources.alpaca import timeframes
 from include.sources.alpaca.timeframes import PAGE_ROWS, Timeframe
@@ -83,8 +83,9 @@ def plan(ask: Ask, timeframe: Timeframe) -> Iterator[Request]:
     universe = universe_of(ask.subjects)
     if ask.chunk:
         length = timeframes.parse(ask.chunk.get("timeframe", "")) or timeframe
-        for through in _days_of(ask.chunk):
-            yield request_for(Asking(ask.chunk["group"], length, through), universe, ask.at)
+        # A group may have nobody left when its chunk is worked.
+        days = _days_of(ask.chunk) if letters.members(ask.chunk["group"], universe) else ()
+        yield from (request_for(Asking(ask.chunk["group"], length, through), universe, ask.at) for through in days)
         return
     wanted = _wanted(ask.keys, universe, timeframe)
     planned = set()
@@ -220,11 +221,7 @@ def request_for(asking: Asking, universe: tuple[str, ...], at: datetime | None) 
 
 
 class _Page(msgspec.Struct):
-    next_page_token: str | None = None
-
-
-class PagesError(Exception):
-    """The pages of an answer do not come to an end; the text says how that was seen."""
+    next_page_token: str | None
 
 
 _TOKEN = msgspec.json.Decoder(_Page)
@@ -234,16 +231,24 @@ def follow(request: Request, answer: Answer) -> Sequence[Request]:
     """Return the next page, or the first one of the next adjustment, until there is none.
 
     Raises:
-        PagesError: a page's token is the one that led to it, or there are more pages than any unit has.
+        AnswerError: a page's token is one that led here, or there are more pages than any unit has.
     """
-    token = _TOKEN.decode(answer.body.read()).next_page_token
+    try:
+        token = _TOKEN.decode(answer.body.read()).next_page_token
+    except msgspec.DecodeError:
+        # Whether there are more pages is not said: the parser refuses the unit.
+        return ()
     about, params = dict(request.about), dict(request.params)
     about["page"] += 1
     if about["page"] >= MOST_PAGES:
-        raise PagesError(f"there are more than {MOST_PAGES} pages; what came so far is kept and not applied")
+        raise AnswerError(f"there are more than {MOST_PAGES} pages; what came so far is kept and not applied")
     if token:
-        if params.get("page_token") == token:
-            raise PagesError("the token of the next page is the one of this page: the pages do not go on")
+        # The token of one earlier page is kept, of a later one each time that the number of pages has doubled: pages
+        # that lead round in a circle, of whatever length, come by it again.
+        if token in (params.get("page_token"), about.get("passed")):
+            raise AnswerError("the token of the next page has led here before: the pages do not go on")
+        if about["page"] & (about["page"] - 1) == 0:
+            about["passed"] = token
         params["page_token"] = token
         return (_again(request, about, params),)
     adjustments = DAILY_ADJUSTMENTS if _is_daily(about) else INTRADAY_ADJUSTMENTS
@@ -251,6 +256,7 @@ def follow(request: Request, answer: Answer) -> Sequence[Request]:
     if not following:
         return ()
     params.pop("page_token", None)
+    about.pop("passed", None)
     params["adjustment"] = about["adjustment"] = following[0]
     return (_again(request, about, params),)
 
