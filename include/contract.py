@@ -301,7 +301,8 @@ class Chunk:
     `name` is unique within the stream's run and stable, in an operator's words (`2026-09-15`, `GDP/2024`,
     `2024-01/g003`). `session_date` is the newest session that it is for. `asks` are JSON values from which `plan`
     makes the requests (`Ask.chunk`); requests of one key in several chunks of a run are sent once. A replay reads
-    again the units that the plan names or, where `asks` has `first` and `last`, those with answers for these days.
+    again the units that the plan names or, where `asks` has `first` and `last`, those with answers for these days, of
+    `keys` where it has some (`Stream.is_of`).
     More than one lease's work is cut into `parts`, each with what it asks in place of `asks`: each is worked under a
     lease of its own, and the whole is done when all of them are. A name has no `#` in it.
     """
@@ -345,6 +346,11 @@ def no_more(request: Request, answer: Answer) -> Sequence[Request]:
     return ()
 
 
+def begins_with(unit: str, keys: Sequence[str]) -> bool:
+    """Whether a unit is of one of some keys, as units are named: the key, then a slash."""
+    return unit.partition("/")[0] in keys
+
+
 @dataclass(frozen=True)
 class Stream:
     """One data set of an upstream: frozen data plus pure functions.
@@ -357,6 +363,7 @@ class Stream:
     `cursor_after(request, answer)` is what `ask.cursor` is from then on (JSON values): where a list goes on that a
     window could not read to its end.
     `chunks(span)` names the pieces of a backfill or replay, newest first and the same each time; None: its days.
+    `is_of(unit, keys)` says whether a replay of those keys reads a unit again.
     `usual_requests` is what one planned request comes to with its further pages, for estimates. `leaves_quota` is how
     many of each key's requests of a day it leaves to the other streams of its host group.
     `listing` says that a complete poll shows every open item, named by the key of the first table; one that
@@ -382,6 +389,7 @@ class Stream:
     follow: Callable[[Request, Answer], Sequence[Request]] = no_more
     cursor_after: Callable[[Request, Answer], Mapping[str, Any] | None] = lambda request, answer: None
     chunks: Callable[[Span], Iterator[Chunk]] | None = None
+    is_of: Callable[[str, Sequence[str]], bool] = begins_with
     usual_requests: int = 1
     amend: Callable[[Request, Answer], Amended | None] = lambda request, answer: None
     subjects: Subjects | None = None

@@ -61,18 +61,15 @@ def work(worker: Worker, stream: Stream, run_id: str) -> Verdict | None:
 
 
 def _units(connection: Connection, stream: Stream, chunk: Mapping[str, Any]) -> list[str]:
-    """Return the units of a batch: those it names, that a plan of it names, or with answers for its day or days."""
+    """Return the units of a batch: those it names, that a plan of it names, or its keys' with answers for its days."""
     if "units" in chunk:
         return list(chunk["units"])
-    if "first" in chunk:
-        first, last = (date.fromisoformat(chunk[name]) for name in ("first", "last"))
-        return fetches.units_between(connection, stream.name, first, last)
-    if "day" not in chunk:
+    if "first" not in chunk and "day" not in chunk:
         ask = Ask(Mode.REPLAY, keys=tuple(chunk.get("keys", ())), chunk=chunk)
         return fetches.units_with_answers(connection, stream.name, {request.unit for request in stream.plan(ask)})
-    day, keys = date.fromisoformat(chunk["day"]), chunk.get("keys") or ()
-    units = fetches.units_between(connection, stream.name, day, day)
-    return [unit for unit in units if not keys or unit.partition("/")[0] in keys]
+    first, last = (date.fromisoformat(chunk.get(name) or chunk["day"]) for name in ("first", "last"))
+    units, keys = fetches.units_between(connection, stream.name, first, last), chunk.get("keys")
+    return [unit for unit in units if not keys or stream.is_of(unit, keys)]
 
 
 def _rebuild(

@@ -472,6 +472,20 @@ def test_a_group_is_a_matter_of_letters_and_of_how_many_groups_there_are() -> No
     assert len(set(DEFAULT)) == len(DEFAULT)
 
 
+def test_a_replay_of_some_symbols_reads_their_groups_again_however_many_groups_there_were() -> None:
+    span = Span(Mode.REPLAY, date(2026, 8, 20), date(2026, 9, 15), date(2026, 9, 16), keys=("AAPL", "BRK.B"))
+    for stream in (DAILY_STREAM, MINUTE_STREAM):
+        assert stream.chunks is not None
+        assert [chunk.asks["keys"] for chunk in stream.chunks(span)] == [["AAPL", "BRK.B"]] * 2
+        assert all("keys" not in chunk.asks for chunk in stream.chunks(replace(span, keys=())))
+        for groups in (1, 2, 48):
+            theirs = {symbols.group_of(symbol, groups) for symbol in span.keys}
+            found = {
+                f"{groups}.{n}" for n in range(groups) if stream.is_of(f"{groups}.{n}/1Day-sip/2026-09", span.keys)
+            }
+            assert found == theirs
+
+
 @pytest.mark.parametrize(
     ("text", "name"),
     [

@@ -403,6 +403,17 @@ def test_a_replay_beside_the_tables_needs_no_months(desk: Desk) -> None:
     assert desk.bars(table=name) == desk.bars()
 
 
+def test_a_replay_of_a_symbol_leaves_the_other_groups_alone(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("include.sources.alpaca.timeframes.MOST_SYMBOLS", 8)
+    desk.do(DAILY, Mode.BACKFILL, date(2026, 9, 1), date(2026, 9, 15))
+    units = {row["unit"] for row in desk.bars()}
+    assert len(units) > 4
+    before = desk.bars(columns=f"{BARS}, sent_at")
+    (verdict,) = desk.do(DAILY, Mode.REPLAY, date(2026, 9, 1), date(2026, 9, 15), keys=("AAPL",))
+    assert ": 1 units," in verdict.words
+    assert desk.bars(columns=f"{BARS}, sent_at") == before
+
+
 def test_daily_bars_are_provisional_until_they_were_read_after_the_extended_session(desk: Desk) -> None:
     judged = "select distinct is_final from market.alpaca_daily_bars_judged where session_date = '2026-09-15'"
     desk.poll(DAILY)

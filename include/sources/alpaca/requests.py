@@ -134,7 +134,7 @@ def chunks(span: Span, timeframe: Timeframe) -> Iterator[Chunk]:
             days = {"first": max(first, span.start).isoformat(), "last": last.isoformat()}
             if timeframe.is_daily:
                 days = {"first": first.isoformat(), "last": timeframes.month_end(month).isoformat()}
-            yield Chunk(f"{month:%Y-%m}", last, days)
+            yield Chunk(f"{month:%Y-%m}", last, days | ({"keys": list(span.keys)} if span.keys else {}))
         else:
             since = last if timeframe.is_daily else max(first, span.start)
             for group in wanted:
@@ -170,6 +170,11 @@ def _days(ask: Ask, timeframe: Timeframe) -> list[date]:
         first, last = timeframe.period(newest.replace(day=1) - timedelta(days=1))
         months.setdefault(first, last)
     return sorted(months.values(), reverse=True)
+
+
+def is_of(unit: str, keys: Sequence[str]) -> bool:
+    """Say whether one of some symbols is in a unit's group, however many groups there were when it was asked for."""
+    return letters.holds_any(unit.partition("/")[0], keys)
 
 
 def request_for(asking: Asking, universe: tuple[str, ...], at: datetime | None) -> Request:

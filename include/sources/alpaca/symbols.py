@@ -55,6 +55,12 @@ def is_group(name: str) -> bool:
     return _GROUP.fullmatch(name) is not None
 
 
+def holds_any(name: str, symbols: Sequence[str]) -> bool:
+    """Say whether one of some symbols belongs to a group."""
+    found = _GROUP.fullmatch(name)
+    return found is not None and name in {group_of(symbol, max(int(found[1]), 1)) for symbol in symbols}
+
+
 def members(name: str, universe: tuple[str, ...]) -> tuple[str, ...]:
     """The symbols of a group, or those of a list such as `AAPL,MSFT`, in name order."""
     found = _GROUP.fullmatch(name)
