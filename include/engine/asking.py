@@ -18,7 +18,7 @@ from include.contract import AnswerClass, BudgetReason, Request
 from include.engine import apply as applying
 from include.engine import fetch, fetches, frontier, hosts, stage
 from include.engine.closing import Ending
-from include.engine.slices import LeftOut, Open, Slice
+from include.engine.slices import Open, Slice
 
 if TYPE_CHECKING:
     from include.engine.cycle import Worker
@@ -150,19 +150,20 @@ def _ask_unit(worker: Worker, asker: fetch.Asker, part: Slice, first: Request) -
     stands = part.open.pop(first.key, None)
     head, page, todo = (stands.head, stands.page, [*stands.todo]) if stands else (None, 0, [first])
     found: list[Request] = []
-    cursor, answer_class, is_amended = part.cursor, AnswerClass.ERROR, False
+    cursor, answer_class, left_out = part.cursor, AnswerClass.ERROR, set[str]()
     while todo:
         request = todo[0]
         if head is not None and page and (limit := _day_limit(part, request)) is not None:
             part.limit = part.limit or limit
             part.open[first.key] = Open(head, page, tuple(todo))
             return found
-        may_be_cut = not is_amended and not (stands and page == stands.page)
+        # The plan knows nothing of what was left out: cut in the middle, the unit would begin anew.
+        may_be_cut = not left_out and not (stands and page == stands.page)
         if head is not None and page and may_be_cut and _slice_is_over(part, request):
             part.open[first.key] = Open(head, page, tuple(todo))
             return found
         try:
-            fetched = fetch.ask(asker, request, page, head, is_awaited=len(todo) > 1)
+            fetched = fetch.ask(asker, request, page, head, is_awaited=len(todo) > 1, left_out=left_out)
         except (hosts.Stopped, hosts.Blocked, hosts.UsedUp):
             if head is not None and page:
                 part.open[first.key] = Open(head, page, tuple(todo))
@@ -174,10 +175,9 @@ def _ask_unit(worker: Worker, asker: fetch.Asker, part: Slice, first: Request) -
             part.details += 1
 
         worker.signal("stored")
-        if fetched.amended is not None and page == 0 and fetched.amended.key not in part.left_out:
-            part.left_out[fetched.amended.key] = LeftOut(request.session_date, fetched.amended.reason)
-            # What was left out is known to this slice alone, so that the unit is asked for in one go.
-            todo, is_amended = [fetched.amended.request], True
+        if fetched.amended is not None:
+            left_out.add(fetched.amended.key)
+            todo = [fetched.amended.request]
             continue
         head = head or fetched.fetch_id
         page += 1

@@ -329,7 +329,7 @@ def _succeeded(connection: Connection, part: Slice, place: str) -> Decision:
         if part.answers.get(request.key) is AnswerClass.ERROR
         or (part.answers.get(request.key) is AnswerClass.NOT_YET and request.required)
     ]
-    open_keys += part.left_out
+    open_keys += fetches.left_out(connection, part.cycle.cycle_id)
     refused = _refused_units(connection, part)
     is_partial = bool(open_keys or refused)
     if not is_partial:
@@ -356,10 +356,9 @@ def _write_pending(connection: Connection, part: Slice, decision: Decision) -> N
     """Keep what is still to be fetched, take out what is held or explained, and set the next rechecks."""
     over, now = decision.status is not CycleStatus.PENDING, windows.now(connection)
     refused = _refused_units(connection, part)
+    left_out = pending.left_out(connection, part.stream.name)
     done: list[str] = []
-    again = [
-        pending.Again(key, PendingReason.FAILED, each.session_date, each.reason) for key, each in part.left_out.items()
-    ]
+    again: list[pending.Again] = []
     for request in part.plan.requests:
         key, answer_class = request.key, part.answers.get(request.key)
         if key in part.unread:
@@ -397,9 +396,13 @@ def _write_pending(connection: Connection, part: Slice, decision: Decision) -> N
             again.append(pending.Again(key, PendingReason.FAILED, request.session_date, part.errors.get(key)))
     if over and part.cycle.window_start is not None:
         again += _missing_rechecks(connection, part, {*done, *(entry.key for entry in again)})
+    # One that was asked for by itself meanwhile has an answer of its own.
+    known = {*done, *(entry.key for entry in again)}
+    again += [entry for entry in left_out.entries if entry.key not in known]
     pending.lock(connection, part.stream.name, [*done, *(entry.key for entry in again)])
     pending.done(connection, part.stream.name, done, keep_rechecks=part.cycle.window_start is None)
     pending.again(connection, part.stream.name, part.cycle.cycle_id, again)
+    pending.kept(connection, part.cycle.cycle_id, left_out)
     if decision.status is CycleStatus.SUCCESS:
         proposals.propose(connection, part)
 

@@ -123,8 +123,7 @@ def _slice(
 
     def go_on(connection: Connection, counts: Counts) -> applying.Settlement:
         # A list that is applied is not read again: what it led to must be known to whoever comes after a crash.
-        if part.is_window:
-            frontier.keep(connection, stream, cycle.cycle_id, part.found_unanswered())
+        frontier.keep(connection, stream, cycle.cycle_id, part.found_unanswered() if part.is_window else ())
         return applying.going_on(connection, counts)
 
     def apply_now() -> None:
@@ -172,8 +171,7 @@ def _repair(worker: Worker, stream: Stream, lease: Lease, pause: Lock, line: Lin
             connection: Connection, counts: Counts, held: Held = held, found: Sequence[Request] = found
         ) -> applying.Settlement:
             # The window that asked is over, and the next one may not ask again for what was answered.
-            if cycle.run_id is None:
-                frontier.keep(connection, stream, cycle.cycle_id, found, held)
+            frontier.keep(connection, stream, cycle.cycle_id, found, held if cycle.run_id is None else None)
             return applying.going_on(connection, counts)
 
         with pause:

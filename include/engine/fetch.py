@@ -9,7 +9,7 @@ asked to stop.
 from __future__ import annotations
 
 import email.utils
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -110,9 +110,23 @@ class Fetched:
 
 
 def ask(
-    asker: Asker, request: Request, page: int = 0, head_fetch: int | None = None, *, is_awaited: bool = False
+    asker: Asker,
+    request: Request,
+    page: int = 0,
+    head_fetch: int | None = None,
+    *,
+    is_awaited: bool = False,
+    left_out: Collection[str] = (),
 ) -> Fetched:
-    """Ask for one request and return what came of it; `is_awaited`: other pages of its unit are still to be asked for.
+    """Ask for one request and return what came of it.
+
+    Args:
+        asker: with what it is asked.
+        request: what is asked for.
+        page: its place in its unit.
+        head_fetch: the fetch of the unit's first page, where it has one already.
+        is_awaited: other pages of its unit are still to be asked for.
+        left_out: keys of the parts that were left out of it; to be refused for one of them again is an error.
 
     Raises:
         hosts.Blocked: the host group is stopped; nothing was sent.
@@ -130,19 +144,21 @@ def ask(
     attempt = 0
     while attempt <= RETRIES:
         turn = asker.wait_for_turn()
-        sent_at, key = turn.sent_at, asker.key(turn.key)
-        received = send(asker.http, request, asker.credentials, validators, asker.raw, asker.may_go_on, key)
+        received = send(
+            asker.http, request, asker.credentials, validators, asker.raw, asker.may_go_on, asker.key(turn.key)
+        )
         attempt += 1
         fetched = _take_in(
             asker,
             request,
             page,
             head_fetch,
-            sent_at,
+            turn,
             received,
             attempt,
             has_validators=bool(validators),
             is_awaited=is_awaited,
+            left_out=left_out,
         )
         if fetched.is_used_up and turn.key is not None:
             # Another key may have requests left; where none has, waiting for the turn says so.
@@ -151,7 +167,7 @@ def ask(
             continue
         if fetched.answer_class is not AnswerClass.ERROR or not fetched.may_pass:
             return fetched
-        wait = max(_retry_after(received, sent_at), FIRST_WAIT_SECONDS * 2 ** (attempt - 1))
+        wait = max(_retry_after(received, turn.sent_at), FIRST_WAIT_SECONDS * 2 ** (attempt - 1))
         if received.status == httpx.codes.TOO_MANY_REQUESTS:
             wait = max(wait, group.busy_wait.total_seconds())
         if wait > LONGEST_WAIT_SECONDS:
@@ -166,7 +182,8 @@ def _read(asker: Asker, request: Request, read_from: tuple[str, str]) -> Fetched
     """Take what another stream has stored for an answer; where it holds nothing, that is not published yet."""
     sent_at, received = asker.line.kept(lambda connection: fetches.of_another(connection, *read_from))
     if received is not None:
-        return _take_in(asker, request, 0, None, sent_at, received, 1, has_validators=False, is_awaited=False)
+        at = hosts.Turn(sent_at, None)
+        return _take_in(asker, request, 0, None, at, received, 1, has_validators=False, is_awaited=False, left_out=())
     error = f"{read_from[0]} holds nothing of {read_from[1]} yet"
     record = partial(
         fetches.record,
@@ -191,12 +208,13 @@ def _take_in(
     request: Request,
     page: int,
     head_fetch: int | None,
-    sent_at: datetime,
+    turn: hosts.Turn,
     received: Received,
     attempt: int,
     *,
     has_validators: bool,
     is_awaited: bool,
+    left_out: Collection[str],
 ) -> Fetched:
     """Tell what came back, write its fetch row and, for a block page, stop the host group."""
     answer_class, error, refusal = AnswerClass.ERROR, received.error, None
@@ -207,14 +225,16 @@ def _take_in(
     amended: Amended | None = None
     if received.status is not None:
         body = asker.raw.body(received.stored.sha256) if received.stored else asker.raw.nothing()
-        answer = Answer(request, received.status, received.headers, body, sent_at, tries=attempt)
+        answer = Answer(request, received.status, received.headers, body, turn.sent_at, tries=attempt)
         try:
             answer_class = asker.stream.classify(answer)
             if answer_class in (AnswerClass.DATA, AnswerClass.EMPTY):
                 more, found = split(asker.stream, request, answer)
                 cursor = asker.stream.cursor_after(request, answer)
             elif answer_class is AnswerClass.ERROR:
-                amended = asker.stream.amend(request, answer)
+                # Of later pages nothing is left out: those before were of the whole.
+                amended = asker.stream.amend(request, answer) if page == 0 else None
+                amended = None if amended and amended.key in left_out else amended
         except DefiniteRefusal as no:
             answer_class, refusal, error = AnswerClass.ERROR, str(no), str(no)
             may_pass = no.may_pass
@@ -247,10 +267,12 @@ def _take_in(
         page=page,
         head_fetch=head_fetch,
         is_last=is_answered and not more and not is_awaited,
-        sent_at=sent_at,
+        sent_at=turn.sent_at,
         received=received,
         answer_class=answer_class,
         tries=attempt,
+        goes_on=may_pass or amended is not None or (is_used_up and turn.key is not None),
+        left_out=amended,
         error=error,
     )
     fetch_id = asker.line.kept(record)

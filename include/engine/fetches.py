@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from include.contract import Answer, AnswerClass, Request
+from include.contract import Amended, Answer, AnswerClass, Request
 from include.engine.db import Connection, Row, query
 from include.engine.http import Received
 from include.engine.raw import RawStore, Stored
@@ -49,11 +49,14 @@ def record(
     received: Received,
     answer_class: AnswerClass,
     tries: int,
+    goes_on: bool = False,
+    left_out: Amended | None = None,
     error: str | None = None,
 ) -> int:
     """Write the fetch row, and the raw object's where it is new, in one transaction; return the fetch's number.
 
-    A row that is there already stays the only one: who cannot know whether it was written may write it again.
+    A row that is there already stays the only one: who cannot know whether it was written may write it again. `goes_on`
+    says that an error is not the last word, and `left_out` what the request that follows it will be without.
     """
     stored = received.stored
     with connection.transaction():
@@ -88,6 +91,8 @@ def record(
                 "size": stored.size if stored else None,
                 "masked": stored.masked if stored else False,
                 "tries": tries,
+                "goes_on": goes_on,
+                "left_out": json.dumps({"key": left_out.key, "reason": left_out.reason}) if left_out else None,
                 "error": (error or received.error or "")[:1000] or None,
                 "about": json.dumps(dict(request.about)) if request.about else None,
             },
@@ -150,6 +155,12 @@ def open_askings(connection: Connection, cycle_id: int, handed_on: Iterable[int]
         {"cycle": cycle_id, "handed_on": list(handed_on), "most_tries": MOST_TRIES},
     ).fetchall()
     return {row["head"]: row["request_key"] for row in rows}
+
+
+def left_out(connection: Connection, cycle_id: int) -> list[str]:
+    """Return the keys of what a cycle left out of its requests since it began."""
+    rows = connection.execute(query("fetches.left_out"), {"cycle": cycle_id}).fetchall()
+    return [row["key"] for row in rows]
 
 
 def last_asking(connection: Connection, cycle_id: int, key: str) -> int | None:

@@ -150,9 +150,10 @@ def led_to(stream: Stream, mode: Mode, held: Held) -> list[Request]:
 def keep(
     connection: Connection, stream: Stream, cycle_id: int, found: Sequence[Request], read: Held | None = None
 ) -> None:
-    """Keep what a list led to as pending, where it is not held; in the transaction that applies the list.
+    """Keep what a list led to as pending, where it is not held, and what was left out of requests.
 
-    `read` is an answer that a crash had left behind and that is applied now: its own key need not be asked for again.
+    It belongs into the transaction that applies the list. `read` is an answer that a crash had left behind and that is
+    applied now: its own key need not be asked for again.
     """
     keys = [request.key for request in found]
     had = fetches.had(connection, stream.name, keys)
@@ -162,11 +163,14 @@ def keep(
         for each in {request.key: request for request in found}.values()
         if each.key not in had
     ]
+    parts = pending.left_out(connection, stream.name)
+    entries += parts.entries
     first = read.answers[0] if read is not None else None
     pending.lock(connection, stream.name, [*(entry.key for entry in entries), *([first.request.key] if first else ())])
     if first is not None:
         pending.answered(connection, stream.name, first.request, first.sent_at)
     pending.again(connection, stream.name, cycle_id, entries)
+    pending.kept(connection, cycle_id, parts)
 
 
 def cursor_of(part: Slice, *, is_over: bool) -> dict[str, Any] | None:

@@ -40,6 +40,14 @@ class Again:
     only_if_absent: bool = False
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """Parts of requests that were refused and are not pending yet, by the fetches that say so."""
+
+    fetch_ids: tuple[int, ...]
+    entries: tuple[Again, ...]
+
+
 def due(connection: Connection, stream: str, limit: int = 5_000) -> list[Due]:
     """Return the keys whose time has come, what was discovered or failed first, the newest session first."""
     rows = connection.execute(query("pending.due"), {"stream": stream, "limit": limit}).fetchall()
@@ -66,6 +74,23 @@ def outdated(connection: Connection, stream: str, cycle_id: int, found: Sequence
             "since": [each.since for each in found],
         },
     )
+
+
+def left_out(connection: Connection, stream: str) -> LeftOut:
+    """Return the parts that an upstream refused, whoever asked, and that nobody has kept to be asked for alone.
+
+    Their fetches stay locked, so that one transaction keeps them; say so with `kept`.
+    """
+    rows = connection.execute(query("pending.left_out"), {"stream": stream}).fetchall()
+    entries = {row["key"]: Again(row["key"], PendingReason.FAILED, row["session_date"], row["reason"]) for row in rows}
+    return LeftOut(tuple(row["fetch_id"] for row in rows), tuple(entries.values()))
+
+
+def kept(connection: Connection, cycle_id: int, parts: LeftOut) -> None:
+    """Note that parts that were left out are pending."""
+    if parts.fetch_ids:
+        values = {"cycle": cycle_id, "fetches": list(parts.fetch_ids)}
+        connection.execute(query("pending.left_out_kept"), values)
 
 
 def waiting(connection: Connection, stream: str, keys: Sequence[str]) -> set[str]:

@@ -33,9 +33,8 @@ def propose(connection: Connection, part: Slice) -> None:
     for day, answers in sorted(by_day.items()):
         if AnswerClass.DATA in answers and not part.days.is_session(day):
             _put(connection, part, day, f"has data for {day}, which the calendar calls closed")
-    for day in _missed(connection, part, by_day):
-        if _has_nothing(connection, part, day):
-            _put(connection, part, day, f"has no data for {day}, but has for later sessions")
+    for day in _without_anything(connection, part, _missed(connection, part, by_day)):
+        _put(connection, part, day, f"has no data for {day}, but has for later sessions")
 
 
 def _missed(connection: Connection, part: Slice, by_day: Iterable[date]) -> list[date]:
@@ -55,19 +54,20 @@ def _missed(connection: Connection, part: Slice, by_day: Iterable[date]) -> list
     return sorted(day for day, later in after.items() if day not in filled and not filled.isdisjoint(later))
 
 
-def _has_nothing(connection: Connection, part: Slice, day: date) -> bool:
-    """Say whether everything that a day must have was asked for, and the upstream has nothing of it."""
-    stream = part.stream
-    ask = Ask(
-        Mode.POLL,
-        sessions=(day,),
-        newest=day,
-        at=windows.now(connection),
-        subjects=subjects.held(connection, stream),
-    )
-    keys = [request.key for request in stream.plan(ask) if request.session_date == day and request.required]
-    rows = connection.execute(query("calendar.last_answers"), {"stream": stream.name, "keys": keys}).fetchall()
-    return bool(keys) and len(rows) == len(keys) and all(row["answer_class"] in NOTHING for row in rows)
+def _without_anything(connection: Connection, part: Slice, missed: list[date]) -> list[date]:
+    """Return those days of which everything that must be there was asked for, and the upstream has nothing of it."""
+    if not missed:
+        return []
+    stream, now = part.stream, windows.now(connection)
+    ask = Ask(Mode.POLL, sessions=tuple(reversed(missed)), at=now, subjects=subjects.held(connection, stream))
+    keys: dict[date, list[str]] = {}
+    for request in stream.plan(ask):
+        if request.session_date in missed and request.required:
+            keys.setdefault(request.session_date, []).append(request.key)
+    values = {"stream": stream.name, "keys": [key for of_day in keys.values() for key in of_day]}
+    rows = connection.execute(query("calendar.last_answers"), values).fetchall()
+    nothing = {row["request_key"] for row in rows if row["answer_class"] in NOTHING}
+    return [day for day in missed if day in keys and nothing.issuperset(keys[day])]
 
 
 def _put(connection: Connection, part: Slice, day: date, seen: str) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import date
 from typing import Any
 
 from include.calendars import Calendar
@@ -16,14 +15,6 @@ from include.engine.fetches import Held
 from include.engine.lease import Cycle, Lease
 from include.engine.merge import Counts
 from include.engine.plan import Plan, Spent
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """A part of a request that the upstream refused, to be asked for by itself: its session date, and why."""
-
-    session_date: date | None
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -54,7 +45,6 @@ class Slice:
     started: float
     spent: Spent
     errors: dict[str, str] = field(default_factory=dict)
-    left_out: dict[str, LeftOut] = field(default_factory=dict)
     to_apply: list[Held] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
     open: dict[str, Open] = field(default_factory=dict)

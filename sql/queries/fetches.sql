@@ -7,10 +7,10 @@ on conflict do nothing;
 -- name: record
 -- One request sent and what came back.
 insert into collect.fetches (stream, cycle_id, attempt, request_key, unit, page, head_fetch, is_last, session_date, sent_at, received_at,
-                             answer_class, http_status, etag, last_modified, headers, sha256, size, masked, tries, error, about)
+                             answer_class, http_status, etag, last_modified, headers, sha256, size, masked, tries, goes_on, left_out, error, about)
 values (%(stream)s, %(cycle)s, %(attempt)s, %(key)s, %(unit)s, %(page)s, %(head)s, %(is_last)s, %(session_date)s, %(sent_at)s,
         collect.clock(), %(class)s, %(status)s, %(etag)s, %(last_modified)s, %(headers)s, %(sha256)s, %(size)s,
-        %(masked)s, %(tries)s, %(error)s, %(about)s)
+        %(masked)s, %(tries)s, %(goes_on)s, %(left_out)s, %(error)s, %(about)s)
 returning fetch_id;
 
 -- name: written
@@ -40,8 +40,7 @@ select distinct on (h.request_key) h.request_key,
                                        select * from collect.fetches where head_fetch = a.head) x
                        order by x.fetch_id desc limit 1) l
  where case when l.answer_class in ('data', 'empty') then l.is_last
-            when l.answer_class = 'error'
-            then l.tries >= %(most_tries)s or (l.http_status is not null and l.http_status not in (423, 429) and l.http_status < 500)
+            when l.answer_class = 'error' then not l.goes_on or l.tries >= %(most_tries)s
             else true end
  order by h.request_key, h.fetch_id desc;
 
@@ -53,8 +52,7 @@ select distinct on (h.request_key) h.fetch_id as head, h.request_key
   cross join lateral (
       select bool_or(x.is_last and x.answer_class in ('data', 'empty')) as is_whole,
              (array_agg(x.answer_class in ('data', 'empty')
-                        or (x.answer_class = 'error' and x.tries < %(most_tries)s
-                            and (x.http_status is null or x.http_status in (423, 429) or x.http_status >= 500))
+                        or (x.answer_class = 'error' and x.goes_on and x.tries < %(most_tries)s)
                         order by x.fetch_id desc))[1] as goes_on
         from (select * from collect.fetches where fetch_id = h.fetch_id
               union all
@@ -63,6 +61,12 @@ select distinct on (h.request_key) h.fetch_id as head, h.request_key
    and ((h.cycle_id = %(cycle)s and h.sent_at >= c.started_at) or h.fetch_id = any(%(handed_on)s::bigint[]))
    and not p.is_whole and p.goes_on
  order by h.request_key, h.fetch_id desc;
+
+-- name: left_out
+-- What a cycle left out of its requests since it began.
+select distinct f.left_out ->> 'key' as key from collect.fetches f join collect.cycles c on c.cycle_id = f.cycle_id
+ where f.cycle_id = %(cycle)s and f.sent_at >= c.started_at and f.left_out is not null
+ order by 1;
 
 -- name: last_asking
 -- The last whole asking of a key that a cycle ended.

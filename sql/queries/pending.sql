@@ -52,6 +52,17 @@ on conflict (stream, key) do update
  where not %(only_if_absent)s
 returning attempts, created_at, given_up_at is not null as given_up;
 
+-- name: left_out
+-- Parts that an upstream refused and that are not kept yet; what another transaction is keeping is left to it.
+select fetch_id, left_out ->> 'key' as key, left_out ->> 'reason' as reason, session_date from collect.fetches
+ where stream = %(stream)s and left_out is not null and applied_at is null
+ order by fetch_id
+   for update skip locked;
+
+-- name: left_out_kept
+-- Refusals whose part is pending from now on.
+update collect.fetches set applied_at = collect.clock(), applied_by = %(cycle)s where fetch_id = any(%(fetches)s);
+
 -- name: outdated
 -- Things that were had before an instant and not asked for again since: they are asked for again.
 insert into collect.pending as p (stream, key, why, session_date, attempts, next_try_at, give_up_at, cycle_id, created_at, updated_at)
@@ -61,7 +72,7 @@ select distinct on (o.key) %(stream)s, o.key, 'discovered', o.session_date, 0, c
        as o (key, session_date, unit, covers, since)
  cross join lateral (
     select max(f.sent_at) as last_had from collect.fetches f
-     where f.stream = %(stream)s and f.unit = o.unit and f.head_fetch is null and f.applied_at is not null
+     where f.stream = %(stream)s and f.unit = o.unit and f.head_fetch is null and f.applied_at is not null and f.left_out is null
        and exists (select 1 from jsonb_array_elements_text(o.covers) c where f.request_key ^@ c)) had
  where had.last_had < o.since
  order by o.key

@@ -3,6 +3,8 @@
     ./run bench -k load                                          with fewer rows
     python tests/benchmarks/load.py [--rows 100000] [--rounds 5] [--small 5000]
 
+A million rows take a quarter of an hour, nearly all of it in the upsert by hand, and are measured in fewer rounds.
+
 Promises: every way writes the same rows, provenance included, into tables of one shape, and this is checked before
 anything is counted; rows are ready as tuples (as a data frame for pandas) before the time is taken; a load begins
 with an empty table and ends with its commit. Two more ways are shown and not judged: `bare` is the same by hand
@@ -19,7 +21,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +56,8 @@ from tests.engine.desk import STREAM
 PAGE = 1_000
 MINUTES = 390
 ROWS_OF_UNIT = 10_000
-# Up to so many rows, the ways that are not judged are run too.
-FEW = 100_000
+# Up to so many rows, the ways that are not judged are run too, and every way more often.
+FEW, OFTEN, SELDOM = 100_000, 5, 3
 DAY = date(2026, 9, 14)
 
 _PRICES = tuple(Column(name, "numeric", name, precision=(20, 6)) for name in ("open", "high", "low", "close"))
@@ -121,21 +123,25 @@ class Bars:
         return len(self.tuples)
 
 
-def bars(count: int) -> Iterator[tuple[Any, ...]]:
-    """Return so many bars: all minutes of a symbol, then the next symbol; a new day after 250 symbols."""
-    for number in range(count):
-        symbol, minute = divmod(number, MINUTES)
-        day, symbol = divmod(symbol, 250)
-        session = DAY + timedelta(days=day)
-        at = datetime(session.year, session.month, session.day, 13, 30, tzinfo=UTC) + timedelta(minutes=minute)
-        low = 1_000_000 + (number * 7_919) % 9_000_000
-        prices = (Decimal(low + step).scaleb(-4) for step in (17, 250, 0, 113))
-        yield (session, f"SYM{symbol:03d}", at, *prices, 100 + (number * 31) % 50_000)
+@lru_cache(maxsize=1)
+def bars(count: int) -> list[tuple[Any, ...]]:
+    """Return so many bars, made once: all minutes of a symbol, then the next symbol; a new day after 250 symbols."""
+    return [_bar(number) for number in range(count)]
+
+
+def _bar(number: int) -> tuple[Any, ...]:
+    symbol, minute = divmod(number, MINUTES)
+    day, symbol = divmod(symbol, 250)
+    session = DAY + timedelta(days=day)
+    at = datetime(session.year, session.month, session.day, 13, 30, tzinfo=UTC) + timedelta(minutes=minute)
+    low = 1_000_000 + (number * 7_919) % 9_000_000
+    prices = (Decimal(low + step).scaleb(-4) for step in (17, 250, 0, 113))
+    return (session, f"SYM{symbol:03d}", at, *prices, 100 + (number * 31) % 50_000)
 
 
 def make(count: int, *, asked: int, with_frame: bool = False) -> Bars:
     """Make the rows as they come from the `asked`-th asking: the same values, another provenance."""
-    rows = list(bars(count))
+    rows = bars(count)
     sent_at = datetime(2026, 10, 1, tzinfo=UTC) + timedelta(hours=asked)
     readings, tuples = [], []
     groups: dict[tuple[date, int], list[tuple[Any, ...]]] = {}
@@ -291,6 +297,14 @@ def check_equal(ways: Ways, count: int, *, with_pandas: bool) -> None:
 # --- what is measured
 
 
+def measure(ways: Ways, count: int, rounds: int | None = None) -> Iterator[str]:
+    """Everything about so many rows, as soon as it is known."""
+    is_few = count <= FEW
+    often = rounds or (OFTEN if is_few else SELDOM)
+    yield "\n".join(measure_load(ways, count, often, with_others=is_few))
+    yield "\n".join(measure_again(ways, count, often))
+
+
 def measure_load(ways: Ways, count: int, rounds: int, *, with_others: bool = False) -> list[str]:
     """Load into empty tables; `with_others` shows the ways that are not judged too."""
     given = make(count, asked=1)
@@ -367,6 +381,7 @@ def measure_again(ways: Ways, count: int, rounds: int) -> list[str]:
             taken["execute_values, blind"].append(blind)
             logs.append((end - between, between - start))
             dead.append(ways.dead("bars"))
+        del given
     speed = tuple(ratios(taken["execute_values, blind"], taken["the engine"]))
     shares = tuple(100 * ours / blind for ours, blind in logs)
     return [
@@ -387,16 +402,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What loading rows costs.")
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000], help="rows of a load")
     parser.add_argument("--small", type=int, default=5_000, help="rows of the loads that pandas does too")
-    parser.add_argument("--rounds", type=int, default=5, help="how often each way is run and counted")
+    parser.add_argument("--rounds", type=int, help="how often each way is run and counted")
     options = parser.parse_args()
     with warehouse() as (_, url):
         ways = prepare(url)
         check_equal(ways, options.small, with_pandas=True)
-        print("\n".join(measure_pandas(ways, options.small, options.rounds)), flush=True)
+        print("\n".join(measure_pandas(ways, options.small, options.rounds or OFTEN)), flush=True)
         for count in options.rows:
-            few = count <= FEW
-            print("\n".join(measure_load(ways, count, options.rounds, with_others=few)), flush=True)
-            print("\n".join(measure_again(ways, count, options.rounds)), flush=True)
+            for lines in measure(ways, count, options.rounds):
+                print(lines, flush=True)
     print("\n".join(["", *summary()]))
 
 

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from include.calendars import instants, last_instant, next_instant
-from include.contract import Amended, Answer, Ask, CycleStatus, Outcome, Outdated, Parsed, Request, Unit
-from include.engine import merge, pending
+from include.contract import Amended, Answer, Ask, CycleStatus, Mode, Outcome, Outdated, Parsed, Request, Unit
+from include.engine import merge, pending, stage
+from include.engine.lease import TTL_SECONDS
 from tests.engine.cdn import Trouble
-from tests.engine.desk import MONDAY, SMALL, TUESDAY, WEDNESDAY, Desk, ny
+from tests.engine.desk import MONDAY, SMALL, TUESDAY, WEDNESDAY, Crash, Desk, crashing_at, ny
 
 KEY = "CNMS/2026-09-15"
 
@@ -48,7 +49,12 @@ def test_a_plan_knows_the_session_of_its_window_and_the_time(desk: Desk) -> None
     desk.cdn.publish(TUESDAY)
     desk.poll()
     desk.backfill(MONDAY)
-    assert [ask.newest for ask in asks] == [TUESDAY, None]
+    # What is asked for last in each is whether the days before it are missing.
+    assert [(ask.newest, ask.mode, ask.sessions[:1]) for ask in asks[::2]] == [
+        (TUESDAY, Mode.POLL, (TUESDAY,)),
+        (None, Mode.BACKFILL, (MONDAY,)),
+    ]
+    assert all(ask.newest is None for ask in asks[1::2])
     assert all(ask.at is not None and abs(ask.at - desk.now()) < timedelta(minutes=5) for ask in asks)
 
 
@@ -82,6 +88,54 @@ def test_leaving_out_the_same_part_twice_ends_the_asking(desk: Desk) -> None:
     verdict = desk.poll()
     assert verdict.status is CycleStatus.FAILED
     assert len(desk.cdn.asked()) == 2
+
+
+@pytest.mark.parametrize("mode", [Mode.POLL, Mode.BACKFILL])
+@pytest.mark.parametrize(
+    ("point", "times"), [("stored", 1), ("stored", 2), ("applied", 1), ("before last apply", 1), ("settled", 1)]
+)
+def test_a_part_that_was_left_out_is_asked_for_later_wherever_the_worker_dies(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, mode: Mode, point: str, times: int
+) -> None:
+    monkeypatch.setattr(stage, "MOST_ROWS", 3)
+    desk.stream = replace(SMALL, amend=amend)
+    desk.cdn.publish(TUESDAY)
+    desk.cdn.trouble("CNMS", TUESDAY, Trouble(400, body=b"bad FNSQ"))
+    request = desk.request(Mode.BACKFILL, TUESDAY, run_id="dies")
+    if mode is Mode.BACKFILL:
+        desk.begin(request)
+    with crashing_at(point, times) as dying, pytest.raises(Crash):
+        desk.tick(signal=dying) if mode is Mode.POLL else desk.work_off(request, signal=dying)
+    desk.advance(seconds=TTL_SECONDS + 1)
+    if mode is Mode.BACKFILL:
+        desk.work_off(request)
+        assert desk.cycle()["outcome"] == Outcome.PARTIAL
+    else:
+        desk.tick()
+        desk.at(ny(TUESDAY, 19, 16))
+        desk.tick()
+    assert desk.values() == {"AAPL": "10.5", "ABRpD": "1", "NA": "3"}
+    left = desk.pending()
+    assert {(key, row["why"], row["last_error"]) for key, row in left.items()} == {
+        ("FNSQ/2026-09-15", "failed", "bad FNSQ")
+    }
+    assert left["FNSQ/2026-09-15"]["attempts"] == 1
+    assert len(desk.cdn.asked()) == 2
+
+
+def test_a_worker_that_is_stopped_between_a_refusal_and_the_request_without_the_part_goes_on_with_it(
+    desk: Desk,
+) -> None:
+    desk.stream = replace(SMALL, amend=amend)
+    desk.cdn.publish(TUESDAY)
+    desk.cdn.trouble("CNMS", TUESDAY, Trouble(400, body=b"bad FNSQ"))
+    points: list[str] = []
+    verdict = desk.poll(signal=points.append, stop=lambda: "stored" in points)
+    assert verdict.is_stopped
+    assert sorted(desk.pending()) == ["FNSQ/2026-09-15"]
+    verdict = desk.poll()
+    assert (verdict.status, verdict.outcome) == (CycleStatus.SUCCESS, Outcome.PARTIAL)
+    assert desk.values() == {"AAPL": "10.5", "ABRpD": "1", "NA": "3"}
 
 
 def test_an_answer_whose_further_pages_cannot_be_told_is_not_applied(desk: Desk) -> None:

@@ -146,6 +146,18 @@ def told(trouble: Exception) -> object:
     return classify
 
 
+def test_a_worker_that_is_stopped_while_it_waits_for_what_may_pass_has_no_answer_yet(desk: Desk) -> None:
+    """Although its status is one that is final elsewhere: the source's word on it is what counts."""
+    desk.cdn.publish(TUESDAY)
+    desk.stream = replace(STREAM, classify=told(AnswerError("busy", may_pass=True)))  # type: ignore[arg-type]
+    desk.cdn.trouble("CNMS", TUESDAY, Trouble(400))
+    naps: list[float] = []
+    verdict = desk.poll(nap=naps.append, stop=lambda: bool(naps))
+    assert verdict.is_stopped
+    assert desk.poll().outcome is Outcome.SUCCESS
+    assert len(desk.cdn.asked("CNMS")) == 2
+
+
 @pytest.mark.parametrize("trouble", [AnswerError("busy", may_pass=True), DefiniteRefusal("no such key", may_pass=True)])
 def test_what_may_pass_is_asked_again_slowly_before_it_is_believed(desk: Desk, trouble: Exception) -> None:
     desk.stream = replace(STREAM, classify=told(trouble))  # type: ignore[arg-type]

@@ -133,6 +133,27 @@ def test_a_key_that_the_upstream_calls_used_up_is_not_used_again_that_day(desk: 
     assert "no requests left today" in error["error"]
 
 
+def test_a_worker_that_is_stopped_before_the_next_key_is_tried_has_no_answer_yet(desk: Desk) -> None:
+    """That it is used up is said of the key, not of what was asked for."""
+    refused: list[Answer] = []
+
+    def noted(answer: Answer) -> AnswerClass:
+        try:
+            return classify(answer)
+        except QuotaUsedUp:
+            refused.append(answer)
+            raise
+
+    toy.use(desk, replace(desk.stream, host_group=group(100), classify=noted))
+    hold(desk, "first-key,second-key")
+    desk.cdn.troubles[toy.file("f2", TUESDAY)].append(SPENT)
+    assert desk.poll(stop=lambda: bool(refused)).is_stopped
+    verdict = desk.poll()
+    assert (verdict.status, verdict.outcome) == (SUCCESS, Outcome.SUCCESS)
+    assert keys_asked(desk) == ["first-key"] * 2 + ["second-key"] * 4
+    assert len(toy.values(desk)) == 5
+
+
 def test_when_the_upstream_calls_every_key_used_up_the_poll_is_out_of_budget(desk: Desk) -> None:
     toy.use(desk, replace(desk.stream, host_group=group(100)))
     hold(desk, "first-key,second-key")

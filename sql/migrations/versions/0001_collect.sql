@@ -305,6 +305,8 @@ create table collect.fetches (
     size           bigint,
     masked         boolean not null default false,
     tries          integer not null default 1,
+    goes_on        boolean not null default false,
+    left_out       jsonb,
     error          text check (length(error) <= 1000),
     applied_at     timestamptz(6),
     applied_by     bigint,
@@ -336,6 +338,8 @@ comment on column collect.fetches.sha256 is 'Raw object of the answer';
 comment on column collect.fetches.size is 'Bytes of the decoded body';
 comment on column collect.fetches.masked is 'True where one of our own secrets was masked in the body';
 comment on column collect.fetches.tries is 'Requests sent until this answer';
+comment on column collect.fetches.goes_on is 'Whether the same is asked for once more at once: a fault that may pass, a key without requests left, a part to be left out';
+comment on column collect.fetches.left_out is 'The part that was refused and is asked for by itself: its key, and why; applied once the key is pending';
 comment on column collect.fetches.error is 'What went wrong, without secrets';
 comment on column collect.fetches.applied_at is 'When its unit was last applied';
 comment on column collect.fetches.applied_by is 'Cycle that applied it last';
@@ -347,6 +351,7 @@ create index fetches_by_cycle on collect.fetches (cycle_id);
 create index fetches_pages on collect.fetches (head_fetch) where head_fetch is not null;
 create index fetches_to_apply on collect.fetches (stream, cycle_id)
     where applied_at is null and answer_class in ('data', 'empty');
+create index fetches_left_out on collect.fetches (stream) where left_out is not null and applied_at is null;
 create index fetches_by_time on collect.fetches using brin (sent_at) with (pages_per_range = 32, autosummarize = on);
 create index fetches_by_session on collect.fetches (stream, session_date, fetch_id)
     where answer_class in ('data', 'empty');
