@@ -1,9 +1,9 @@
 """The tasks that collect: one per stream for what is due now, and lanes for backfills and replays.
 
 Promises: a task works in ticks under leases of the engine and ends as the rows say. An asset event is sent only when
-rows changed, and then at least once: what changed stays untold in the rows until Airflow has taken a task's success,
-and whichever task of the stream ends green next tells it. Never: nothing is asked of the upstream here, and no stream's
-failure is told of another.
+rows changed, and then at least once: what changed stays untold in the rows until Airflow itself shows the event that
+told it, and whichever task of the stream ends green next tells it. Never: nothing is asked of the upstream here, and no
+stream's failure is told of another.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from include.engine.changes import Untold
 
 CHECK = "check_request"
+# Among how many events of a stream the one just sent is looked for; lanes of several runs may send at once.
+NEWEST_EVENTS = 50
 
 
 def asset(stream: str) -> Asset:
@@ -90,21 +92,38 @@ class _Collecting(Tick):
             "session_date": untold.session_date.isoformat() if untold.session_date else None,
             "cycle_id": untold.cycle_id,
             "run_id": untold.run_id,
+            # One of each attempt, so that its event is known from any other's.
+            "told_by": str(context["ti"].id),
         }
         context["outlet_events"][alias(self.stream)].add(asset(self.stream), extra=extra)
 
 
 def _confirm(context: Mapping[str, Any]) -> None:
-    """Write that what a task told is told: Airflow calls this once it has taken the success with its events.
+    """Write that what a task told is told, where Airflow has the event.
 
-    A task that is killed before never gets here; then the next one tells once more.
+    Airflow calls this after it was asked to take the success with its events, and also where it refused: a task that
+    was cleared, failed or marked by hand at that very moment is over as somebody else said, and its event is nowhere.
+    Who is killed before never gets here. In all these cases the next task tells once more.
     """
     from include.engine import changes
     from include.operators import resolve
 
-    told = context["task"].told
-    if told is not None:
-        changes.confirm(resolve.warehouse_url(), told)
+    operator, told_by = context["task"], str(context["ti"].id)
+    if operator.told is None:
+        return
+    if _has_event(operator.stream, told_by):
+        changes.confirm(resolve.warehouse_url(), operator.told)
+    else:
+        operator.log.warning("UNTOLD – Airflow did not take the event; the next task of %s sends it", operator.stream)
+
+
+def _has_event(stream: str, told_by: str) -> bool:
+    """Say whether Airflow shows the event of an attempt among the newest of its asset."""
+    # Imported here, as nothing but a task that has sent an event asks.
+    from airflow.sdk.execution_time.context import InletEventsAccessors
+
+    events = InletEventsAccessors([asset(stream)])[asset(stream)].ascending(False).limit(NEWEST_EVENTS)
+    return any((event.extra or {}).get("told_by") == told_by for event in events)
 
 
 class PollOperator(_Collecting):

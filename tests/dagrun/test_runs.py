@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from airflow.sdk.api.client import TaskInstanceOperations
 
 pytestmark = pytest.mark.slow
 
@@ -22,6 +23,24 @@ def test_a_poll_collects_and_leaves_the_lanes_out(run, warehouse):
     assert warehouse("select new_count > 0 and told_count = new_count as is_told from collect.cycles") == [
         {"is_told": True}
     ], "Airflow has taken the event, and then it is written that the word is out"
+
+
+def test_an_event_that_airflow_refused_with_the_success_is_told_by_the_next_run(run, warehouse, monkeypatch):
+    """Somebody marks the task as failed at the moment of its success: Airflow answers 409 and drops the event."""
+    succeed = TaskInstanceOperations.succeed
+
+    def refused(self, id, when, task_outlets, outlet_events, rendered_map_index):  # noqa: A002
+        if outlet_events:
+            self.finish(id=id, state="failed", when=when, rendered_map_index=rendered_map_index)
+        return succeed(self, id, when, task_outlets, outlet_events, rendered_map_index)
+
+    told = "select sum(new_count) > 0 as some, sum(told_count) = sum(new_count) as all from collect.cycles"
+    with monkeypatch.context() as patch:
+        patch.setattr(TaskInstanceOperations, "succeed", refused)
+        run("finra", keys=["FORF"])
+    assert warehouse(told) == [{"some": True, "all": False}]
+    run("finra", keys=["FORF"])
+    assert warehouse(told) == [{"some": True, "all": True}]
 
 
 def test_a_backfill_is_worked_by_lanes_and_told_once(run, warehouse):

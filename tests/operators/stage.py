@@ -114,6 +114,7 @@ class Ti:
     """A task instance: keeps what is pushed, gives what was pushed by others."""
 
     dag_id, task_id, run_id, map_index, try_number = "finra", "short_volume", "manual-1", -1, 1
+    id = "an-attempt"
 
     def __init__(self, pulled: Mapping[tuple[str, str], Any] | None = None, **facts: Any) -> None:
         self.pulled = dict(pulled or {})

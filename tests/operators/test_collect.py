@@ -7,6 +7,7 @@ from datetime import date
 from types import SimpleNamespace
 
 import pytest
+from airflow.sdk.execution_time.context import InletEventsAccessor
 
 from include.engine import changes
 from include.engine.changes import Untold
@@ -83,6 +84,7 @@ def test_rows_that_changed_are_told_through_the_alias(polled, untold):
                 "session_date": "2026-09-15",
                 "cycle_id": 7,
                 "run_id": None,
+                "told_by": "an-attempt",
             },
         )
     ]
@@ -107,14 +109,48 @@ def test_what_an_attempt_before_this_one_changed_is_told_by_this_one(monkeypatch
     assert len(poll(asked())[1]) == 1
 
 
-def test_what_was_told_is_confirmed_once_airflow_has_taken_the_success_and_not_before(polled, untold):
+@pytest.fixture
+def airflow_has(monkeypatch):
+    """The extras of a stream's events that Airflow shows."""
+    shown = []
+    monkeypatch.setattr(
+        InletEventsAccessor, "_asset_events", property(lambda _: [SimpleNamespace(extra=one) for one in shown])
+    )
+    return shown
+
+
+def confirm(operator):
+    (callback,) = operator.on_success_callback
+    callback({"task": operator, "ti": Ti()})
+
+
+def test_what_was_told_is_confirmed_once_airflow_has_the_event_and_not_before(polled, untold, airflow_has):
     untold.now = CHANGED
     operator = PollOperator(task_id="short_volume", stream=STREAM.name)
-    operator.work(context(asked()), turn())
+    given = context(asked())
+    operator.work(given, turn())
     assert untold.confirmed == []
-    (callback,) = operator.on_success_callback
-    callback({"task": operator})
+    airflow_has += [extra for _, _, extra in given["outlet_events"].sent]
+    confirm(operator)
     assert untold.confirmed == [CHANGED]
+
+
+@pytest.mark.parametrize("shown", [[], [None], [{"told_by": "an-attempt-before"}]], ids=["none", "bare", "another's"])
+def test_an_event_that_airflow_refused_with_the_success_stays_untold(polled, untold, airflow_has, shown):
+    """A task that was cleared or marked meanwhile: Airflow answers 409, and calls the callback all the same."""
+    untold.now = CHANGED
+    airflow_has += shown
+    operator = PollOperator(task_id="short_volume", stream=STREAM.name)
+    operator.work(context(asked()), turn())
+    confirm(operator)
+    assert untold.confirmed == []
+
+
+def test_a_task_that_told_nothing_asks_airflow_for_no_event(polled, untold, monkeypatch):
+    monkeypatch.setattr(collect, "_has_event", lambda *_: pytest.fail("nothing was told"))
+    operator = PollOperator(task_id="short_volume", stream=STREAM.name)
+    operator.work(context(asked()), turn())
+    confirm(operator)
 
 
 @pytest.mark.parametrize(
