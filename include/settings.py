@@ -54,8 +54,8 @@ class Settings:
     api_passwords: Path | None = None
 
 
-def _integer(name: str, default: int) -> int:
-    text = os.environ.get(name, "").strip()
+def _integer(values: Mapping[str, str], name: str, default: int) -> int:
+    text = values.get(name, "").strip()
     if not text:
         return default
     try:
@@ -64,49 +64,50 @@ def _integer(name: str, default: int) -> int:
         raise SettingError(f"{name} must be a whole number, not {text!r}.") from None
 
 
-def _days(name: str) -> timedelta | None:
-    days = _integer(name, 30)
+def _days(values: Mapping[str, str], name: str) -> timedelta | None:
+    days = _integer(values, name, 30)
     if not 0 <= days <= 36_500:
         raise SettingError(f"{name} must be a number of days, 0 to keep everything, not {days}.")
     return timedelta(days=days) if days else None
 
 
-def load() -> Settings:
-    """Read the settings of this process.
+def load(values: Mapping[str, str] | None = None) -> Settings:
+    """Read the settings of this process, or those that a process with other variables would find.
+
+    Args:
+        values: the variables; those of this process where None.
 
     Raises:
         SettingError: a variable holds something that cannot be used.
     """
-    state = Path(os.environ.get("DAYBOOK_STATE") or ROOT / ".daybook").absolute()
-    sandbox = (os.environ.get("DAYBOOK_SANDBOX_URL") or "").rstrip("/") or None
+    values = os.environ if values is None else values
+    state = Path(values.get("DAYBOOK_STATE") or ROOT / ".daybook").absolute()
+    sandbox = (values.get("DAYBOOK_SANDBOX_URL") or "").rstrip("/") or None
     if sandbox is not None and urlsplit(sandbox).scheme not in ("http", "https"):
         raise SettingError(f"DAYBOOK_SANDBOX_URL must be an http address, not {sandbox!r}.")
-    concurrency = _integer("AI_CONCURRENCY", 60)
+    concurrency = _integer(values, "AI_CONCURRENCY", 60)
     if concurrency < 1:
         raise SettingError(f"AI_CONCURRENCY must be at least 1, not {concurrency}.")
-    lanes = _integer("DAYBOOK_LANES", 4)
+    lanes = _integer(values, "DAYBOOK_LANES", 4)
     if not 1 <= lanes <= 64:
         raise SettingError(f"DAYBOOK_LANES must be between 1 and 64, not {lanes}.")
-    grace = _integer("DAYBOOK_SNAPSHOT_GRACE", 300)
+    grace = _integer(values, "DAYBOOK_SNAPSHOT_GRACE", 300)
     if not 1 <= grace <= 3_600:
         raise SettingError(f"DAYBOOK_SNAPSHOT_GRACE must be between 1 and 3600 seconds, not {grace}.")
-    passwords = os.environ.get("DAYBOOK_API_PASSWORDS") or os.environ.get(
-        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE"
-    )
+    passwords = values.get("DAYBOOK_API_PASSWORDS") or values.get("AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE")
     return Settings(
         state=state,
-        raw_root=os.environ.get("DAYBOOK_RAW_ROOT") or str(state / "raw"),
-        outbox_root=os.environ.get("DAYBOOK_OUTBOX_ROOT") or str(state / "outbox"),
+        raw_root=values.get("DAYBOOK_RAW_ROOT") or str(state / "raw"),
+        outbox_root=values.get("DAYBOOK_OUTBOX_ROOT") or str(state / "outbox"),
         sandbox_url=sandbox,
-        database_url=os.environ.get("DATABASE_URL") or None,
+        database_url=values.get("DATABASE_URL") or None,
         ai_concurrency=concurrency,
         lanes=lanes,
         snapshot_grace=timedelta(seconds=grace),
-        keep_runs=_days("DAYBOOK_KEEP_RUNS"),
-        keep_alerts=_days("DAYBOOK_KEEP_ALERTS"),
-        api_url=(os.environ.get("DAYBOOK_API_URL") or os.environ.get("AIRFLOW__API__BASE_URL") or "").rstrip("/")
-        or None,
-        api_user=os.environ.get("DAYBOOK_API_USER") or "admin",
+        keep_runs=_days(values, "DAYBOOK_KEEP_RUNS"),
+        keep_alerts=_days(values, "DAYBOOK_KEEP_ALERTS"),
+        api_url=(values.get("DAYBOOK_API_URL") or values.get("AIRFLOW__API__BASE_URL") or "").rstrip("/") or None,
+        api_user=values.get("DAYBOOK_API_USER") or "admin",
         api_passwords=Path(passwords) if passwords else None,
     )
 

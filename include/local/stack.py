@@ -53,6 +53,9 @@ class Stack:
         self._say = say
         self._settings = settings.load()
         self._own = connections.read(settings.ROOT / "config" / "connections.env")
+        # What its processes will read: a value that cannot be used is told before anything is started.
+        asked = environment.base(options.demo, self._own)
+        self._pools = pools.sizes(environment.parallelism(asked), settings.load(asked).ai_concurrency)
         self.state = open_state(self._settings.state, options.demo)
         self._ports = ports.Ports()
         self._cluster: Cluster | None = None
@@ -195,11 +198,7 @@ class Stack:
         )
 
     def _provision(self) -> None:
-        wanted = pools.sizes(
-            environment.parallelism(self.environment),
-            int(self.environment.get("AI_CONCURRENCY") or self._settings.ai_concurrency),
-        )
-        provision.provision_pools(self.airflow, wanted)
+        provision.provision_pools(self.airflow, self._pools)
         files = len(list((settings.ROOT / "dags").glob("*.py")))
         self._wait_for("parsing the DAG files", lambda: provision.parsed(self.airflow) >= files, 120)
         for error in self.airflow.all("/importErrors", "import_errors"):

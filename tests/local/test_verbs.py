@@ -14,7 +14,7 @@ import pytest
 from include.local import doctor, processes, reset, stack, status
 from include.local.failure import LocalFailure
 from include.local.state import Record, State, open_state
-from include.settings import ROOT
+from include.settings import ROOT, SettingError
 
 SUPERVISOR = (
     "import signal, time; signal.signal(signal.SIGTERM, lambda *a: exit(0)); print('up', flush=True); time.sleep(300)"
@@ -178,3 +178,39 @@ def test_the_doctor_sees_a_supervisor_that_vanished(state: State, process: subpr
     said: list[str] = []
     assert doctor.doctor(said.append) == 1
     assert [line for line in said if "vanished; ./run down" in line]
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("AI_CONCURRENCY=many", "AI_CONCURRENCY must be a whole number, not 'many'"),
+        ("AI_CONCURRENCY=0", "AI_CONCURRENCY must be at least 1"),
+        ("AIRFLOW__CORE__PARALLELISM=some", "AIRFLOW__CORE__PARALLELISM must be a whole number"),
+        ("DAYBOOK_KEEP_RUNS=a-month", "DAYBOOK_KEEP_RUNS must be a whole number"),
+    ],
+)
+def test_a_setting_in_the_operators_file_that_cannot_be_used_is_told_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, named: str
+) -> None:
+    from include.local.interrupts import Interrupts
+
+    monkeypatch.setenv("DAYBOOK_STATE", str(tmp_path / "state"))
+    monkeypatch.delenv(line.partition("=")[0], raising=False)
+    name, _, value = line.partition("=")
+    monkeypatch.setattr(stack.connections, "read", lambda path: {name: value})
+    with Interrupts() as interrupts, pytest.raises(SettingError, match=named):
+        stack.Stack(stack.Options(), interrupts, print)
+    assert not (tmp_path / "state").exists()
+
+
+def test_the_operators_file_sizes_the_pools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from include.local.interrupts import Interrupts
+
+    monkeypatch.setenv("DAYBOOK_STATE", str(tmp_path / "state"))
+    for name in ("AI_CONCURRENCY", "AIRFLOW__CORE__PARALLELISM"):
+        monkeypatch.delenv(name, raising=False)
+    asked = {"AI_CONCURRENCY": "30", "AIRFLOW__CORE__PARALLELISM": "16"}
+    monkeypatch.setattr(stack.connections, "read", lambda path: asked)
+    with Interrupts() as interrupts:
+        sizes = stack.Stack(stack.Options(), interrupts, print)._pools
+    assert (sizes["llm"]["slots"], sizes["backfill"]["slots"]) == (30, 4)
