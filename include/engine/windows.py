@@ -113,7 +113,9 @@ def decide(
 ) -> None:
     """Write an operator's word on a day.
 
-    Keys of a day that is closed after all stay in the table and are not asked for: the word may be taken back.
+    It passes no gate: the snapshot judges windows by their schedule, which no calendar changes, and by what dispatch
+    wrote down; which session a window asks for is worked out by whoever works on it. Keys of a day that is closed after
+    all stay in the table and are not asked for: the word may be taken back.
     """
     with transaction(url, application="daybook calendar") as connection:
         connection.execute(

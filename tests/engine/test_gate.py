@@ -15,7 +15,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from include.engine import snapshot, upkeep
+from include.engine import snapshot, upkeep, windows
 from include.engine.db import Connection, call_and_commit, connect, query
 from tests.engine.desk import beside, wait_until_blocked
 from tests.engine.races import Arena
@@ -261,6 +261,18 @@ def test_what_was_loaded_before_the_gate_survives_taking_the_snapshot(seoul: Seo
         call_and_commit(applying, SETTLE, seoul.settling(KRX, "SUCCESS", fetched=1000))
     assert seoul.read().captured_by == "a worker"
     assert seoul.one("select count(*) as n from bulk")["n"] == 1000
+
+
+def test_a_word_on_a_calendar_day_needs_no_gate_as_the_snapshot_reads_none(seoul: Seoul) -> None:
+    """Were the calendar read by any function that judges or captures, deciding a day would have to pass the gate."""
+    assert seoul.sql("select proname from pg_proc where prosrc like %s", "%calendar_exceptions%") == []
+    judged = "select stream, slot, session_date, cycle_status from collect.judge(%s)"
+    before = seoul.sql(judged, DAY)
+    with connect(seoul.url) as holder:
+        holder.execute("select collect.hold_gate()")
+        windows.propose(seoul.url, "XKRX", DAY, "kim", "a typhoon")
+        windows.decide(seoul.url, "XKRX", DAY, "closed", "kim", "a typhoon")
+    assert seoul.sql(judged, DAY) == before
 
 
 def test_a_dispatch_that_makes_the_header_waits_for_the_writers_in_flight(database: str) -> None:
