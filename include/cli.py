@@ -20,7 +20,7 @@ import psycopg
 from include import calendars, collecting, looking, registry, settings
 from include.collecting import CommandRefused, warehouse
 from include.contract import Mode
-from include.engine import controls, credentials, jobs, quarantine, silences
+from include.engine import alerts, controls, credentials, jobs, quarantine, silences
 from include.engine.migrations import migrate
 
 Verb = Callable[[argparse.Namespace], int]
@@ -41,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         controls.ControlRefused,
         silences.SilenceRefused,
         credentials.NoContact,
+        alerts.AlertRefused,
     ) as refusal:
         print(f"REFUSED – {refusal}", file=sys.stderr)
         return 1
@@ -173,7 +174,10 @@ def _deciding(verb: Callable[[str, Verb, str], argparse.ArgumentParser]) -> None
     quiet.add_argument("action", choices=["list", "make", "lift"])
     quiet.add_argument("what", nargs="?", default="", metavar="KEY", help="key of the alerts (* for anything); number")
     quiet.add_argument("--until", type=_instant, metavar="INSTANT", help="when it ends, like 2026-09-16T12:00+09:00")
-    for added in (out, held, days, quiet):
+    aside = verb("alerts", looking.aside, "Look at alerts that Slack refused for good, and decide on them.")
+    aside.add_argument("action", choices=["list", "retry", "drop"])
+    aside.add_argument("id", type=int, nargs="?", default=0, metavar="NUMBER", help="the alert, as `list` shows it")
+    for added in (out, held, days, quiet, aside):
         added.add_argument("--who", default=getpass.getuser(), help="who decides (default: this user)")
         added.add_argument("--why", default="", help="why; kept and shown")
 

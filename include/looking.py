@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from include import calendars, registry
 from include.collecting import CommandRefused, chosen, warehouse
-from include.engine import controls, incidents, jobs, quarantine, silences, snapshot, windows
+from include.engine import alerts, controls, incidents, jobs, quarantine, silences, snapshot, windows
 from include.engine.db import Row, query, transaction
 from include.engine.verdict import kst
 
@@ -146,6 +146,25 @@ def wrong(options: argparse.Namespace) -> int:
     return 0
 
 
+def aside(options: argparse.Namespace) -> int:
+    """Show the messages that Slack refused for good, have one tried again, or drop it."""
+    url = warehouse()
+    if options.action == "list":
+        rows = alerts.put_aside(url)
+        for row in rows:
+            told = f"{row['severity']} of {kst(row['created_at'])}, {row['alert_key']}: {row['text']}"
+            print(f"{row['alert_id']:>6}  refused at {kst(row['refused_at'])}: {row['refused_why']}\n        {told}")
+        print("Then: alerts retry|drop NUMBER --why TEXT" if rows else "NOTHING – Slack has refused none for good")
+        return 0
+    if options.action == "retry":
+        row = alerts.try_again(url, options.id, options.who, options.why)
+        print(f"DONE – alert {row['alert_id']} ({row['alert_key']}) waits again and is sent next")
+        return 0
+    row = alerts.drop(url, options.id, options.who, options.why)
+    print(f"DONE – alert {row['alert_id']} ({row['alert_key']}) is not sent any more; it is kept")
+    return 0
+
+
 def quiet(options: argparse.Namespace) -> int:
     """Show the silences that hold, make one, or lift one."""
     url = warehouse()
@@ -157,7 +176,7 @@ def quiet(options: argparse.Namespace) -> int:
     if options.action == "lift":
         if not options.what.isdigit():
             raise CommandRefused("Name the silence by its number, as `silences list` shows it.")
-        row = silences.lift(url, int(options.what), options.who)
+        row = silences.lift(url, int(options.what), options.who, options.why)
         print(f"DONE – silence {row['silence_id']} of {row['pattern']} is lifted; what comes from now on is sent")
         return 0
     if options.until is None:

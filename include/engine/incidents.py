@@ -92,9 +92,20 @@ def open(  # noqa: A001
     return bool(row["told"])
 
 
-def close(connection: Connection, keys: Sequence[str], text: str) -> int:
-    """End the incidents of some keys that are open, in the caller's transaction, and tell so; how many there were."""
-    row = connection.execute(query("incidents.close"), {"keys": list(keys), "text": text}).fetchone()
+def close(connection: Connection, keys: Sequence[str], text: str, *, mended: bool = True) -> int:
+    """End the incidents of some keys that are open, in the caller's transaction, and tell so.
+
+    Args:
+        connection: inside a transaction that has not passed the gate yet, or in autocommit.
+        keys: kind/what of each.
+        text: for a person: what ended it.
+        mended: whether what was wrong is right again, told as RECOVERED; otherwise it is of no concern any more, or
+            cannot be mended, which is told as just that.
+
+    Returns:
+        How many there were.
+    """
+    row = connection.execute(query("incidents.close"), {"keys": list(keys), "text": text, "mended": mended}).fetchone()
     assert row is not None
     return int(row["closed"])
 

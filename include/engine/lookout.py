@@ -36,12 +36,12 @@ def look(url: str, streams: Sequence[Stream], grace: timedelta = GRACE) -> list[
 
     Args:
         url: libpq address of the warehouse.
-        streams: every stream that is in service.
+        streams: every stream that is declared; what is open of any other is closed, as nobody looks after it.
         grace: how long a window may be past due.
     """
     connection = connect(url, application="daybook lookout", statement_timeout=30, autocommit=True)
     try:
-        told = _close_what_is_over(connection)
+        told = _close_what_is_over(connection, streams)
         facts = _facts(connection, streams)
         days = {stream.calendar: windows.days_of(connection, stream) for stream in streams}
         is_off = windows.dispatch_off(connection) is not None
@@ -51,7 +51,7 @@ def look(url: str, streams: Sequence[Stream], grace: timedelta = GRACE) -> list[
                 told += _past_due(connection, stream, row, days[stream.calendar], grace, is_off=is_off)
                 told += _lag(connection, stream, row, days[stream.calendar], grace, is_off=is_off)
                 told += _empty(connection, stream, row)
-        told += _raw_success(connection)
+        told += _raw_success(connection, {stream.source for stream in streams})
         told += _undispatched(connection)
     finally:
         connection.close()
@@ -87,11 +87,17 @@ def _facts(connection: Connection, streams: Sequence[Stream]) -> dict[str, Row]:
     return {row["stream"]: row for row in rows}
 
 
-def _close_what_is_over(connection: Connection) -> list[str]:
+def _close_what_is_over(connection: Connection, streams: Sequence[Stream]) -> list[str]:
+    names = {
+        "streams": [stream.name for stream in streams],
+        "sources": [stream.source for stream in streams],
+        "groups": [stream.host_group.name for stream in streams],
+    }
     told = []
-    for row in connection.execute(query("lookout.over")).fetchall():
-        if incidents.close(connection, [row["incident_key"]], row["text"]):
-            told.append(row["text"])
+    for row in connection.execute(query("lookout.over"), {"streams": names["streams"]}).fetchall():
+        told += _close(connection, row["incident_key"], row["text"], mended=row["is_mended"])
+    for row in connection.execute(query("lookout.without_anybody"), names).fetchall():
+        told += _close(connection, row["incident_key"], row["text"], mended=False)
     return told
 
 
@@ -99,8 +105,8 @@ def _open(connection: Connection, finding: Mapping[str, Any]) -> list[str]:
     return [finding["text"]] if incidents.open(connection, **finding) else []
 
 
-def _close(connection: Connection, key: str, text: str) -> list[str]:
-    return [text] if incidents.close(connection, [key], text) else []
+def _close(connection: Connection, key: str, text: str, *, mended: bool = True) -> list[str]:
+    return [text] if incidents.close(connection, [key], text, mended=mended) else []
 
 
 # --- windows and checkpoints
@@ -113,7 +119,7 @@ def _past_due(
     now = windows.now(connection)
     start = last_instant(schedule.cron, schedule.timezone, now - schedule.allowance - grace)
     if is_off or not row["active"] or start < row["activated_at"]:
-        return _close(connection, key, f"{stream.name} is expected no more: it is out of service, or dispatch is off.")
+        return _close(connection, key, _expected_no_more(stream), mended=False)
     finding = _late(connection, stream, row, start, days, grace)
     if finding is None:
         return _close(connection, key, f"no window of {stream.name} is past due any more.")
@@ -145,6 +151,10 @@ def _late(
     }
 
 
+def _expected_no_more(stream: Stream) -> str:
+    return f"{stream.name} is expected no more: it is out of service, or dispatch is off."
+
+
 def _held_by(stream: Stream, row: Row) -> str:
     """Say what keeps a stream from being worked, and what would end that."""
     if row["paused_since"] is not None:
@@ -163,7 +173,7 @@ def _lag(
     start = last_instant(schedule.cron, schedule.timezone, now - schedule.allowance - grace)
     due, held = window_for(stream, start, days).session_date, row["checkpoint"]
     if is_off or not row["active"] or start < row["activated_at"] or due is None:
-        return _close(connection, key, f"{stream.name} is expected no more: it is out of service, or dispatch is off.")
+        return _close(connection, key, _expected_no_more(stream), mended=False)
     since = held or _session_before(stream, row["activated_at"], days)
     behind = 0 if since is None or since >= due else len(days.sessions(since + timedelta(days=1), due))
     if behind <= stream.lag_allowance:
@@ -191,6 +201,8 @@ def _empty(connection: Connection, stream: Stream, row: Row) -> list[str]:
     key = f"empty/{stream.name}"
     if not row["is_empty"]:
         return _close(connection, key, f"{stream.name} has rows again.")
+    if not row["active"]:
+        return []
     text = (
         f"{stream.name}: the window of {kst(row['health_window'])} was complete and without any row, which is never "
         "right there. Nothing was closed because of it. Look at its answers; where they are right, declare it."
@@ -201,9 +213,9 @@ def _empty(connection: Connection, stream: Stream, row: Row) -> list[str]:
 # --- answers, the day, the scheduler
 
 
-def _raw_success(connection: Connection) -> list[str]:
+def _raw_success(connection: Connection, sources: Collection[str]) -> list[str]:
     told = []
-    for row in connection.execute(query("lookout.raw_success")).fetchall():
+    for row in connection.execute(query("lookout.raw_success"), {"sources": list(sources)}).fetchall():
         received, stored, key = row["received"], row["stored"], f"raw/{row['source']}"
         share = stored / received
         words = f"{row['source']}: {stored} of {received} answers of the last hour ({share:.0%}) are held"
@@ -288,7 +300,11 @@ def listen(url: str, since: datetime) -> bool:
 
 
 def note_paused(url: str, paused: Mapping[str, bool]) -> None:
-    """Note which jobs' DAGs are paused in Airflow, so that whoever looks at their windows can say so."""
+    """Note which jobs' DAGs are paused in Airflow, so that whoever looks at their windows can say so.
+
+    The fact is Airflow's; this is a note for those who cannot ask it, as of the last upkeep. Who paused a DAG is asked
+    of Airflow itself (`include.ops.paused`).
+    """
     connection = connect(url, application="daybook lookout", statement_timeout=15, autocommit=True)
     try:
         for job in sorted(name for name, is_paused in paused.items() if is_paused):

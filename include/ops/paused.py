@@ -1,6 +1,8 @@
 """DAGs that somebody paused in Airflow: which, by whom, since when.
 
-Promises: read from Airflow's own database, where its web server runs. Never: a DAG is paused or unpaused here.
+Promises: read from Airflow's own database, which is the truth of it, in its web server, which alone may read it; only
+Airflow's audit log knows who. The watcher, which has no Airflow to ask, reads upkeep's note of the same fact
+(`ops.paused_jobs`, without who). Never: a DAG is paused or unpaused here.
 """
 
 from __future__ import annotations

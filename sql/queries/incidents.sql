@@ -4,7 +4,7 @@ select ops.open_incident(%(key)s, %(severity)s, %(text)s, %(stream)s, %(alert_ke
 
 -- name: close
 -- Some incidents are over: end those that are open and tell so; how many.
-select ops.close_incidents(%(keys)s, %(text)s) as closed;
+select ops.close_incidents(%(keys)s, %(text)s, %(mended)s) as closed;
 
 -- name: listed
 -- Incidents that are open, or have ended since an instant: the worst of what lasts first, then the newest.

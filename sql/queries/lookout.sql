@@ -27,11 +27,14 @@ with tries as (
 )
 select s.source, count(*) as received, count(*) filter (where t.answer_class not in ('error', 'blocked')) as stored,
        max(t.error) filter (where t.answer_class in ('error', 'blocked')) as error
-  from tries t join collect.streams s on s.stream = t.stream group by s.source order by s.source;
+  from tries t join collect.streams s on s.stream = t.stream and s.source = any(%(sources)s) group by s.source order by s.source;
 
 -- name: over
--- Open incidents whose cause is gone, with what ended them in words.
+-- Open incidents whose cause is gone, with what ended them in words, and whether that mends anything.
 select i.incident_key,
+       i.kind <> 'undispatched' or exists (
+           select 1 from collect.sla_snapshots s where i.incident_key = 'undispatched/' || s.snapshot_date
+              and s.capture_status in ('PENDING', 'CAPTURED')) as is_mended,
        case i.kind
            when 'quarantine' then i.stream || ' has no open entry of ' || split_part(i.incident_key, '/', 3) || ' in quarantine any more.'
            when 'given-up' then i.stream || ' has no key any more that was given up.'
@@ -39,11 +42,13 @@ select i.incident_key,
            when 'block' then split_part(i.incident_key, '/', 2) || ' answers again.'
            when 'untaken' then 'the snapshot of ' || split_part(i.incident_key, '/', 2) || ' is final.'
            when 'undispatched' then case
-               when exists (select 1 from collect.sla_snapshots s where i.incident_key = 'undispatched/' || s.snapshot_date)
+               when exists (select 1 from collect.sla_snapshots s where i.incident_key = 'undispatched/' || s.snapshot_date
+                               and s.capture_status in ('PENDING', 'CAPTURED'))
                    then substr(i.incident_key, 14) || ' is dispatched.'
                when collect.dispatch_is_off() is not null then collect.dispatch_is_off()
                else 'it is past 09:00 of ' || substr(i.incident_key, 14) || ': nothing can be prepared any more, and that date has no verdict.'
            end
+           when 'refused' then 'no message that Slack refused waits for a decision any more.'
            when 'late' then 'every stream that was late at 09:00 of ' || split_part(i.incident_key, '/', 2) || ' is complete now.'
        end as text
   from ops.incidents i
@@ -68,13 +73,32 @@ select i.incident_key,
            when 'undispatched' then collect.dispatch_is_off() is not null
                or collect.clock() >= collect.cutoff(substr(i.incident_key, 14)::date)
                or exists (select 1 from collect.sla_snapshots s where i.incident_key = 'undispatched/' || s.snapshot_date)
+           when 'refused' then not exists (
+               select 1 from ops.alerts a where a.refused_at is not null and a.settled_by is null)
            when 'late' then not exists (
-               select 1 from collect.sla_snapshot_sources l join collect.streams s on s.stream = l.stream and s.active
+               select 1 from collect.sla_snapshot_sources l
+                 join collect.streams s on s.stream = l.stream and s.active and s.stream = any(%(streams)s)
                 where i.incident_key = 'late/' || l.snapshot_date and l.is_late
                   and not exists (select 1 from collect.cycles c
                                    where c.stream = l.stream and c.window_start >= l.window_start and c.cycle_status = 'SUCCESS'))
            else false
        end
+ order by i.incident_key;
+
+-- name: without_anybody
+-- Open incidents that nobody will end, with why: their stream, source or host group is not declared any more, or what was
+-- wrong with the windows of a stream that is out of service. What an operator may still decide there stays open.
+select i.incident_key,
+       coalesce(i.stream, substr(i.incident_key, length(i.kind) + 2))
+       || case when i.stream = any(%(streams)s) then ' is out of service' else ' is not in the registry any more' end
+       || ', so that nobody looks after this. What was collected is kept.' as text
+  from ops.incidents i
+ where i.closed_at is null
+   and (i.stream is not null and i.stream <> all(%(streams)s)
+        or i.kind = 'raw' and substr(i.incident_key, 5) <> all(%(sources)s)
+        or i.kind = 'block' and substr(i.incident_key, 7) <> all(%(groups)s)
+        or i.kind in ('failing', 'partial', 'budget', 'empty')
+           and exists (select 1 from collect.streams s where s.stream = i.stream and not s.active))
  order by i.incident_key;
 
 -- name: undispatched

@@ -45,8 +45,21 @@ select e.* from collect.calendar_exceptions e where e.calendar = %(calendar)s an
 select a.* from ops.alerts a
  where (%(severity)s::text is null or a.severity = %(severity)s)
    and (%(is_sent)s::boolean is null or (a.sent_at is not null) = %(is_sent)s)
+   and (%(is_put_aside)s::boolean is null or (a.refused_at is not null and a.settled_by is null) = %(is_put_aside)s)
    and (%(before)s::bigint is null or a.alert_id < %(before)s)
  order by a.alert_id desc limit %(limit)s;
+
+-- name: alert
+-- One alert.
+select a.* from ops.alerts a where a.alert_id = %(id)s;
+
+-- name: silences
+-- A page of silences, or one of them, the newest first, with how many messages each has kept back.
+select s.*, s.ends_at > collect.clock() as holds, (select count(*) from ops.alerts a where a.silence_id = s.silence_id) as kept_back
+  from ops.silences s
+ where (%(holds)s::boolean is null or (s.ends_at > collect.clock()) = %(holds)s)
+   and (%(before)s::bigint is null or s.silence_id < %(before)s) and (%(id)s::bigint is null or s.silence_id = %(id)s)
+ order by s.silence_id desc limit %(limit)s;
 
 -- name: incidents
 -- A page of incidents, the newest first.

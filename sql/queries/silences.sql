@@ -1,12 +1,13 @@
 -- name: make
--- Keep alerts of a pattern from being sent until an instant.
+-- Keep alerts of a pattern from being sent until an instant, which is to come and not further away than allowed.
 insert into ops.silences (pattern, reason, made_by, made_at, ends_at)
-select %(pattern)s, %(reason)s, %(who)s, t, %(ends_at)s from collect.clock() t where %(ends_at)s > t
+select %(pattern)s, %(reason)s, %(who)s, t, %(ends_at)s from collect.clock() t
+ where %(ends_at)s > t and %(ends_at)s <= t + %(longest)s::interval
 returning *;
 
 -- name: lift
 -- End a silence before its time.
-update ops.silences s set ends_at = greatest(collect.clock(), s.made_at), lifted_by = %(who)s
+update ops.silences s set ends_at = greatest(collect.clock(), s.made_at), lifted_by = %(who)s, lifted_why = %(why)s
  where s.silence_id = %(id)s and s.ends_at > collect.clock()
 returning s.*;
 

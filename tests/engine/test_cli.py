@@ -191,3 +191,25 @@ def test_an_entry_is_listed_accepted_and_read_again_in_one_go(desk: Desk, run: C
     assert "accepted by kim at" in run("quarantine", "list", "--state", "accepted")[1][1]
     assert run("quarantine", "drop", number, "--why", "x")[0] == 1
     assert run("quarantine", "list")[1] == ["NOTHING – no entry is open"]
+
+
+# --- what Slack refused
+
+
+def test_what_slack_refused_is_shown_with_the_reason_and_decided_on_with_a_why(desk: Desk, run: Cli) -> None:
+    assert run("alerts", "list") == (0, ["NOTHING – Slack has refused none for good"])
+    desk.sql(
+        "insert into ops.alerts (alert_key, severity, text, next_try_at, created_at, refused_at, refused_why)"
+        " select 'a/' || n, 'error', 'it broke', collect.clock(), collect.clock(), collect.clock(), 'invalid_payload'"
+        " from generate_series(1, 2) n"
+    )
+    first, second = (row["alert_id"] for row in desk.sql("select alert_id from ops.alerts order by alert_id"))
+    code, lines = run("alerts", "list")
+    assert (code, "invalid_payload" in lines[0], "a/1: it broke" in lines[1]) == (0, True, True)
+    code, lines = run("alerts", "drop", str(first))
+    assert (code, first_words(lines)) == (1, ["REFUSED"])
+    assert first_words(run("alerts", "drop", str(first), "--why", "old", "--who", "kim")[1]) == ["DONE"]
+    assert first_words(run("alerts", "retry", str(second), "--why", "mended")[1]) == ["DONE"]
+    assert run("alerts", "retry", str(second), "--why", "twice")[0] == 1
+    assert desk.one("select settled_by from ops.alerts where alert_id = %s", first)["settled_by"] == "kim"
+    assert run("alerts", "list")[1] == ["NOTHING – Slack has refused none for good"]

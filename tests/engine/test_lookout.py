@@ -155,6 +155,58 @@ def test_a_stream_polled_all_day_is_judged_by_its_last_due_window(database: str)
         assert still(here) == ["past-due/dart.disclosures"]
 
 
+def test_what_is_open_of_a_stream_that_is_declared_no_more_is_closed_with_the_reason(seoul: Seoul) -> None:
+    from include.engine import hosts
+
+    aside(seoul)
+    with connect(seoul.url, autocommit=True) as connection:
+        for key in (incidents.failing(FINRA.name), incidents.given_up(FINRA.name), incidents.run("r", FINRA.name)):
+            incidents.open(connection, key=key, severity="error", text="x", stream=FINRA.name)
+        hosts.block(connection, "finra", "a page for people")
+    ask(seoul, 10, 10)
+    look(seoul)
+    of_finra = {
+        "quarantine/finra.short_volume/parse", "failing/finra.short_volume", "raw/finra", "block/finra",
+    }  # fmt: skip
+    assert of_finra <= set(still(seoul))
+    seoul.sql("delete from ops.alerts")
+    seoul.streams = (KRX,)
+    for _ in range(2):
+        look(seoul)
+        assert still(seoul) == ["past-due/krx.prices"]
+    told = [text for text in seoul.alerts().values() if "finra" in text]
+    assert len(told) == len(of_finra)
+    assert all(text.startswith("CLOSED, not mended: ") and "is not in the registry any more" in text for text in told)
+
+
+def test_a_stream_that_is_declared_no_more_is_not_waited_for_by_those_that_were_late_with_it(database: str) -> None:
+    with opened(database, kst(DAY, 0, 1), (KRX, FINRA)) as here:
+        here.dispatch()
+        here.at(kst(DAY, 9))
+        here.capture()
+        here.at(kst(DAY, 9, 1))
+        here.work(KRX, kst(DAY, 8, 10))
+        look(here)
+        assert "late/2026-09-16" in still(here)
+        here.streams = (KRX,)
+        look(here)
+        assert "late/2026-09-16" not in still(here)
+
+
+def test_what_was_wrong_with_the_windows_of_a_stream_out_of_service_is_closed_and_what_can_be_decided_stays(
+    seoul: Seoul,
+) -> None:
+    aside(seoul)
+    seoul.work(KRX, kst(DAY, 8, 10), abnormal=True)
+    with connect(seoul.url, autocommit=True) as connection:
+        incidents.open(connection, key=incidents.failing(FINRA.name), severity="error", text="x", stream=FINRA.name)
+    for stream in (FINRA, KRX):
+        seoul.sql("select collect.serve(%s, false, 'sold', 'kim')", stream.name)
+    for _ in range(2):
+        look(seoul)
+        assert still(seoul) == ["quarantine/finra.short_volume/parse"]
+
+
 # --- the window's own deadline
 
 
@@ -414,7 +466,10 @@ def test_a_day_that_nobody_prepared_is_told_as_such_no_more_once_it_can_no_longe
     look(seoul)
     assert f"undispatched/{tomorrow}" not in still(seoul)
     words = {"past nine": "that date has no verdict", "off": "dispatch is off since"}[how]
-    assert any(text.startswith("RECOVERED") and words in text for text in seoul.alerts().values())
+    (told,) = [text for key, text in seoul.alerts().items() if key.startswith("undispatched/")]
+    assert told.startswith("CLOSED, not mended: "), "there is no verdict, so nothing has recovered"
+    assert words in told
+    assert "RECOVERED" not in str(seoul.alerts())
 
 
 def test_a_first_deployment_in_the_night_has_half_an_hour_to_dispatch(database: str) -> None:

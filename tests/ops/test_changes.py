@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from include.engine import alerts
+from include.engine.db import connect, query
 from include.sources.finra.streams import SHORT_VOLUME_STREAM
-from tests.engine.seoul import DART, Seoul
+from tests.engine.seoul import DART, Seoul, kst
 from tests.ops.conftest import Api
 
 
@@ -129,3 +131,75 @@ def test_a_day_is_proposed_and_decided_with_who_and_why(api: Api, seoul: Seoul) 
         ("XNYS", "2026-11-27"),
     ]
     assert api.send("PUT", "/calendarExceptions/LSE/2026-11-27", word).status_code == 422
+
+
+# --- silences, and what Slack refused
+
+
+def test_a_silence_is_made_and_ended_with_who_and_why_and_keeps_back_meanwhile(api: Api, seoul: Seoul) -> None:
+    wish = {"pattern": "past-due/krx.*", "endsAt": kst(hour=12).isoformat(), "why": "KRX moves house"}
+    made = api.send("POST", "/silences", wish, who="user").json()
+    assert (made["holds"], made["madeBy"], made["reason"], made["keptBack"]) == (True, "user", wish["why"], 0)
+    assert made["endsAt"] == "2026-09-16T12:00:00+09:00"
+    with connect(seoul.url, autocommit=True) as connection:
+        for key in ("past-due/krx.prices/x", "past-due/finra.short_volume/x"):
+            alerts.put(connection, key=key, severity="error", text="x")
+        connection.execute(query("alerts.mark_silenced"))
+    (shown,) = api.read("/silences", holds=True)["items"]
+    assert shown == {**made, "keptBack": 1}
+    ended = api.send("POST", f"/silences/{made['silenceId']}/end", {"why": "they have moved"}).json()
+    assert (ended["holds"], ended["liftedBy"], ended["liftedWhy"]) == (False, "admin", "they have moved")
+    again = api.send("POST", f"/silences/{made['silenceId']}/end", {"why": "twice"})
+    assert (again.status_code, "No silence" in again.json()["detail"]) == (409, True)
+    another = api.send("POST", "/silences", {**wish, "pattern": "*"}).json()
+    numbers = [each["silenceId"] for page in api.pages("/silences", limit=1) for each in page]
+    assert numbers == [another["silenceId"], made["silenceId"]]
+    assert [each["silenceId"] for each in api.read("/silences", holds=False)["items"]] == [made["silenceId"]]
+    assert api.send("POST", "/silences/999/end", {"why": "x"}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("wrong", "status", "word"),
+    [
+        ({"endsAt": kst(hour=7).isoformat()}, 409, "ends in the future"),
+        ({"endsAt": "9999-12-31T23:59:59-12:00"}, 409, "more than 366 days away"),
+        ({"endsAt": "2026-09-16T12:00:00"}, 422, "endsAt"),
+        ({"endsAt": None}, 422, "endsAt"),
+        ({"pattern": ""}, 422, "pattern"),
+        ({"why": " "}, 422, "why"),
+        ({"who": "somebody else"}, 422, "who"),
+    ],
+)
+def test_a_silence_without_an_end_a_reason_or_a_key_is_refused_in_words(
+    api: Api, seoul: Seoul, wrong: dict[str, Any], status: int, word: str
+) -> None:
+    wish = {"pattern": "*", "endsAt": kst(hour=12).isoformat(), "why": "a test", **wrong}
+    answer = api.send("POST", "/silences", wish)
+    assert (answer.status_code, word in answer.text) == (status, True)
+    assert api.read("/silences")["items"] == []
+
+
+def test_an_alert_that_slack_refused_is_shown_and_decided_on_with_who_and_why(api: Api, seoul: Seoul) -> None:
+    first, second = (
+        int(
+            seoul.one(
+                "insert into ops.alerts (alert_key, severity, text, next_try_at, created_at, refused_at, refused_why)"
+                " values (%s, 'error', 'x', collect.clock(), collect.clock(), collect.clock(), 'invalid_payload')"
+                " returning alert_id",
+                key,
+            )["alert_id"]
+        )
+        for key in ("a/1", "a/2")
+    )
+    assert [each["alertId"] for each in api.read("/alerts", isPutAside=True)["items"]] == [second, first]
+    retried = api.send("POST", f"/alerts/{first}/retry", {"why": "its text was mended"}).json()
+    assert (retried["refusedAt"], retried["settledBy"]) == (None, "admin")
+    dropped = api.send("POST", f"/alerts/{second}/drop", {"why": "it is old"}, who="user").json()
+    assert (dropped["refusedWhy"], dropped["settledBy"], dropped["settledWhy"]) == (
+        "invalid_payload",
+        "user",
+        "it is old",
+    )
+    assert api.read("/alerts", isPutAside=True)["items"] == []
+    for what in ("retry", "drop"):
+        assert api.send("POST", f"/alerts/{first}/{what}", {"why": "once more"}).status_code == 409

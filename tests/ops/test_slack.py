@@ -10,10 +10,11 @@ from datetime import timedelta
 import psycopg
 import pytest
 
-from include.engine import alerts, silences
+from include.engine import alerts, incidents, lookout, silences
 from include.engine.db import connect, transaction
 from include.ops import slack
 from include.outputs import lease as leases
+from tests.engine.desk import beside, wait_until_blocked
 from tests.engine.seoul import DAY, Seoul, kst
 from tests.fixtures_sandbox import RunningSandbox, Start
 
@@ -91,7 +92,7 @@ def test_slack_dead_for_an_hour_and_back_has_every_message_once_in_order_and_mar
     assert seoul.one("select count(*) as n from ops.alerts where sent_at is null")["n"] == 0
 
 
-def test_a_message_that_slack_refuses_keeps_those_behind_it(
+def test_a_message_that_slack_has_no_time_for_keeps_those_behind_it(
     seoul: Seoul, upstream: RunningSandbox, point: Point
 ) -> None:
     put(seoul.url, "a/1", "a/2")
@@ -102,6 +103,153 @@ def test_a_message_that_slack_refuses_keeps_those_behind_it(
     seoul.advance(seconds=11)
     assert slack.drain(seoul.url, "me") == slack.Drained(2)
     assert heard(upstream) == ["a/1", "a/2"]
+
+
+# --- what Slack refuses for good
+
+
+def waiting(seoul: Seoul) -> list[str]:
+    rows = seoul.sql(
+        "select alert_key from ops.alerts where sent_at is null and refused_at is null and silenced_at is null"
+        " order by alert_id"
+    )
+    return [row["alert_key"] for row in rows]
+
+
+def refuse(upstream: RunningSandbox, word: str, times: int = 1, status: int = 400) -> None:
+    upstream.fault(match={"kind": "webhook"}, status=status, body=word, n=times)
+
+
+@pytest.mark.parametrize(("word", "status"), [("invalid_payload", 400), ("channel_not_found", 404)])
+def test_a_message_that_slack_refuses_for_good_is_put_aside_with_the_reason_and_the_rest_go_on(
+    seoul: Seoul, upstream: RunningSandbox, point: Point, word: str, status: int
+) -> None:
+    put(seoul.url, "a/1", "a/2", "a/3")
+    refuse(upstream, word, status=status)
+    assert slack.drain(seoul.url, "me").error is None
+    assert heard(upstream)[:2] == ["a/2", "a/3"]
+    (row,) = alerts.put_aside(seoul.url)
+    assert (row["alert_key"], row["refused_why"], row["attempts"]) == ("a/1", f"{word} (HTTP {status})", 1)
+    (found,) = incidents.listed(seoul.url)
+    assert (found["incident_key"], found["severity"]) == ("refused/slack", "warning")
+    assert "(a/1) for good" in found["text"]
+    assert heard(upstream)[2] == f"refused/slack/{found['incident_id']}", "and that is told as well"
+    lookout.look(seoul.url, ())
+    assert incidents.listed(seoul.url), "it lasts until somebody decides"
+
+
+@pytest.mark.parametrize("how", ["try again", "drop"])
+def test_somebody_decides_on_what_was_put_aside_and_the_incident_is_over(
+    seoul: Seoul, upstream: RunningSandbox, point: Point, how: str
+) -> None:
+    put(seoul.url, "a/1", "a/2")
+    refuse(upstream, "invalid_payload")
+    slack.drain(seoul.url, "me")
+    (row,) = alerts.put_aside(seoul.url)
+    with pytest.raises(alerts.AlertRefused, match="who decides and why"):
+        alerts.drop(seoul.url, row["alert_id"], "kim", " ")
+    decide = alerts.drop if how == "drop" else alerts.try_again
+    decided = decide(seoul.url, row["alert_id"], "kim", "a test")
+    assert (decided["settled_by"], decided["settled_why"]) == ("kim", "a test")
+    with pytest.raises(alerts.AlertRefused, match="Nothing was changed"):
+        decide(seoul.url, row["alert_id"], "kim", "twice")
+    lookout.look(seoul.url, ())
+    assert incidents.listed(seoul.url) == []
+    slack.drain(seoul.url, "me")
+    assert ("a/1" in heard(upstream)) == (how != "drop")
+    assert waiting(seoul) == []
+
+
+def test_a_webhook_that_is_gone_loses_nothing_and_puts_nothing_aside(
+    seoul: Seoul, upstream: RunningSandbox, point: Point
+) -> None:
+    """Every message is refused for good, so that none of them is at fault: all wait, in order, until it is mended."""
+    put(seoul.url, "a/1", "a/2", "a/3")
+    refuse(upstream, "no_service", times=8, status=404)
+    for _ in range(4):
+        done = slack.drain(seoul.url, "me")
+        assert (done.sent, done.error) == (0, "no_service (HTTP 404)")
+        seoul.advance(minutes=5)
+    assert alerts.put_aside(seoul.url) == []
+    (found,) = incidents.listed(seoul.url)
+    assert found["incident_key"] == "outbox/slack"
+    assert "Slack takes nothing that is sent with the connection slack: no_service" in found["text"]
+    assert slack.drain(seoul.url, "me").error is None
+    number = found["incident_id"]
+    assert heard(upstream) == ["a/1", "a/2", "a/3", f"outbox/slack/{number}", f"outbox/slack/{number}/recovered"]
+    assert incidents.listed(seoul.url) == []
+
+
+def test_a_single_message_with_a_refusal_of_its_own_is_told_from_a_webhook_that_is_gone_by_the_next_one(
+    seoul: Seoul, upstream: RunningSandbox, point: Point
+) -> None:
+    put(seoul.url, "a/1")
+    refuse(upstream, "user_not_found", times=2)
+    assert slack.drain(seoul.url, "me").sent == 0, "it may be the webhook"
+    seoul.advance(minutes=1)
+    slack.drain(seoul.url, "me")
+    assert [row["alert_key"] for row in alerts.put_aside(seoul.url)] == ["a/1"]
+    assert [key.rpartition("/")[0] for key in heard(upstream)][:2] == ["outbox/slack", "refused/slack"]
+    assert waiting(seoul) == []
+
+
+# --- the order of what is committed late
+
+
+def test_a_message_that_was_committed_late_is_sent_late_and_never_lost(
+    seoul: Seoul, upstream: RunningSandbox, point: Point
+) -> None:
+    with connect(seoul.url) as late:
+        alerts.put(late, key="a/early-number", severity="warning", text="x")
+        put(seoul.url, "a/late-number")
+        assert slack.drain(seoul.url, "me") == slack.Drained(1)
+        late.commit()
+    assert slack.drain(seoul.url, "me") == slack.Drained(1)
+    assert heard(upstream) == ["a/late-number", "a/early-number"]
+    numbers = [row["alert_key"] for row in seoul.sql("select alert_key from ops.alerts order by alert_id")]
+    assert numbers == ["a/early-number", "a/late-number"]
+
+
+def test_that_something_is_over_is_never_sent_before_that_it_began(
+    seoul: Seoul, upstream: RunningSandbox, point: Point
+) -> None:
+    """Whoever ends an incident that is not committed finds none; whoever waits for its row comes after it."""
+    with connect(seoul.url) as opening:
+        incidents.open(opening, key="kind/x", severity="error", text="it began")
+        with connect(seoul.url, autocommit=True) as other:
+            assert incidents.close(other, ["kind/x"], "over") == 0
+        opening.commit()
+    with connect(seoul.url) as worse:
+        incidents.open(worse, key="kind/x", severity="critical", text="it got worse")
+        ended = beside(lambda: close(seoul.url))
+        wait_until_blocked(seoul.url)
+        slack.drain(seoul.url, "me")
+        worse.commit()
+    assert ended.result() == 1
+    slack.drain(seoul.url, "me")
+    (row,) = seoul.sql("select incident_id from ops.incidents")
+    key = f"kind/x/{row['incident_id']}"
+    assert heard(upstream) == [key, f"{key}/2", f"{key}/recovered"]
+
+
+def close(url: str) -> int:
+    with connect(url, autocommit=True) as connection:
+        return incidents.close(connection, ["kind/x"], "over")
+
+
+def test_that_something_began_is_not_sent_again_once_it_was_told_as_over(
+    seoul: Seoul, upstream: RunningSandbox, point: Point
+) -> None:
+    with connect(seoul.url, autocommit=True) as connection:
+        incidents.open(connection, key="kind/x", severity="error", text="it began")
+    close(seoul.url)
+    refuse(upstream, "invalid_payload")
+    slack.drain(seoul.url, "me")
+    assert heard(upstream)[0].endswith("/recovered")
+    (row,) = alerts.put_aside(seoul.url)
+    with pytest.raises(alerts.AlertRefused, match="what came of it was sent since"):
+        alerts.try_again(seoul.url, row["alert_id"], "kim", "again")
+    alerts.drop(seoul.url, row["alert_id"], "kim", "it is over")
 
 
 def test_slacks_own_rate_limit_is_waited_for(seoul: Seoul, upstream: RunningSandbox, point: Point) -> None:
@@ -144,9 +292,10 @@ def test_who_lost_the_lease_while_slack_kept_him_waiting_goes_no_further(
 ) -> None:
     put(seoul.url, "a/1", "a/2")
 
-    def slow(row: object, connection_id: str) -> None:
+    def slow(row: object, connection_id: str) -> slack.Answer:
         seoul.advance(minutes=6)
         assert isinstance(leases.claim(seoul.url, slack.LEASE, "another"), leases.PublishLease)
+        return slack.Answer(slack.Fate.TAKEN)
 
     monkeypatch.setattr(slack, "_send", slow)
     done = slack.drain(seoul.url, "me")
@@ -161,7 +310,7 @@ def test_a_message_that_was_taken_and_not_noted_comes_again_rather_than_never(
     put(seoul.url, "a/1")
     send = slack._send
 
-    def killed(row: dict[str, object], connection_id: str) -> str | None:
+    def killed(row: dict[str, object], connection_id: str) -> slack.Answer:
         send(row, connection_id)
         raise KeyboardInterrupt
 
@@ -200,13 +349,16 @@ def test_a_silence_ends_and_what_comes_after_it_is_sent(seoul: Seoul, upstream: 
 
 def test_a_silence_that_is_lifted_ends_at_once(seoul: Seoul, upstream: RunningSandbox, point: Point) -> None:
     made = silences.make(seoul.url, "a/*", kst(DAY, 12), "kim", "why")
-    silences.lift(seoul.url, made["silence_id"], "lee")
+    with pytest.raises(silences.SilenceRefused, match="Say who ends it and why"):
+        silences.lift(seoul.url, made["silence_id"], "lee", "")
+    lifted = silences.lift(seoul.url, made["silence_id"], "lee", "it is over")
+    assert (lifted["lifted_by"], lifted["lifted_why"]) == ("lee", "it is over")
     seoul.advance(seconds=1)
     put(seoul.url, "a/1")
     slack.drain(seoul.url, "me")
     assert heard(upstream) == ["a/1"]
     with pytest.raises(silences.SilenceRefused, match="No silence"):
-        silences.lift(seoul.url, made["silence_id"], "lee")
+        silences.lift(seoul.url, made["silence_id"], "lee", "twice")
 
 
 @pytest.mark.parametrize("pattern", ["a_1", "a%", "A/1"])
@@ -225,6 +377,7 @@ def test_a_silence_needs_an_end_a_reason_and_a_name(seoul: Seoul) -> None:
         ("*", kst(DAY, 12), " ", "why"),
         ("*", kst(DAY, 12), "kim", ""),
         ("*", kst(DAY, 8), "kim", "why"),
+        ("*", kst(DAY, 8) + timedelta(days=367), "kim", "why"),
         ("*", kst(DAY, 12).replace(tzinfo=None), "kim", "why"),
     ):
         with pytest.raises(silences.SilenceRefused):

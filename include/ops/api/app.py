@@ -14,7 +14,19 @@ from typing import Any
 from fastapi import APIRouter, FastAPI, Request
 
 from include.ops import addresses, paused
-from include.ops.api import access, calendar, controls, cycles, problems, quarantine, snapshots, summary, told, work
+from include.ops.api import (
+    access,
+    calendar,
+    controls,
+    cycles,
+    problems,
+    quarantine,
+    silences,
+    snapshots,
+    summary,
+    told,
+    work,
+)
 from include.ops.api.warehouse import Warehouse
 
 PREFIX = "/daybook"
@@ -77,7 +89,7 @@ def create_app(
     app.state.paused_dags = paused_dags or paused.paused_dags
     app.add_middleware(access.Door)
     problems.install(app)
-    for module in (summary, cycles, snapshots, work, quarantine, calendar, controls, told):
+    for module in (summary, cycles, snapshots, work, quarantine, calendar, controls, told, silences):
         for route in module.router.routes:
             route.responses = {**_ERRORS, **_of(route), **route.responses}
         app.include_router(module.router, prefix=VERSION)

@@ -18,8 +18,10 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
+from include.engine.alerts import AlertRefused
 from include.engine.controls import ControlRefused
 from include.engine.quarantine import QuarantineRefused
+from include.engine.silences import SilenceRefused
 from include.registry import UnknownName
 
 MEDIA_TYPE = "application/problem+json"
@@ -104,8 +106,8 @@ def install(app: FastAPI) -> None:
     async def refused(request: Request, error: Exception) -> Response:
         return answer(409, str(error))
 
-    app.add_exception_handler(ControlRefused, refused)
-    app.add_exception_handler(QuarantineRefused, refused)
+    for kind in (AlertRefused, ControlRefused, QuarantineRefused, SilenceRefused):
+        app.add_exception_handler(kind, refused)
 
     @app.exception_handler(UnknownName)
     async def unknown(request: Request, error: UnknownName) -> Response:

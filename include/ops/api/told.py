@@ -1,17 +1,20 @@
-"""What is wrong and what was told of it: incidents, open or over, and alerts, sent or waiting.
+"""What is wrong and what was told of it: incidents, open or over, and alerts, sent, waiting or put aside.
 
-Promises: both are shown as they were written. Never: one is opened, closed, sent or silenced here.
+Promises: both are shown as they were written; what Slack refused for good is decided on with who and why. Never: one is
+opened, closed or sent here.
 """
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
 
+from include.engine import alerts
 from include.engine.db import Connection, query
 from include.ops.api import access
+from include.ops.api.problems import NotThere
 from include.ops.api.shapes import (
     Cursor,
     Instant,
@@ -20,21 +23,25 @@ from include.ops.api.shapes import (
     Shape,
     Text,
     Warehoused,
+    Why,
+    Wish,
     page_of,
     place_of,
     question,
     whole,
 )
+from include.ops.api.warehouse import Warehouse
 
 router = APIRouter(tags=["alerts"])
 
 Severity = Literal["info", "warning", "error", "critical"]
+Number = Annotated[int, Path(ge=1, lt=2**63, description="Number of the alert.")]
 
 
 class Alert(Shape):
     """A message for Slack, from the moment at which its fact was known."""
 
-    alert_id: int = Field(description="Its number: they are sent in this order.")
+    alert_id: int = Field(description="Its number: they are sent in this order, late ones as they come.")
     alert_key: str = Field(description="The fact, so that it is told once.")
     severity: Severity = Field(description="How bad.")
     text: str = Field(description="Message.")
@@ -45,6 +52,16 @@ class Alert(Shape):
     sent_at: Instant | None = Field(description="When it was delivered; null while it waits, or was silenced.")
     incident_id: int | None = Field(description="Incident that it tells of; null where it tells of none.")
     silenced_at: Instant | None = Field(description="When a silence kept it from being sent.")
+    refused_at: Instant | None = Field(description="When Slack refused it for good, so that it was put aside.")
+    refused_why: str | None = Field(description="What Slack said.")
+    settled_by: str | None = Field(description="Who had it tried again or dropped; null while nobody has decided.")
+    settled_why: str | None = Field(description="Why so.")
+
+
+class Settling(Wish):
+    """Why something is done with an alert that was put aside."""
+
+    why: Why
 
 
 class Incident(Shape):
@@ -94,13 +111,45 @@ def list_alerts(
     warehouse: Warehoused,
     severity: Annotated[Severity | None, Query(description="Of one severity.")] = None,
     is_sent: Annotated[bool | None, Query(alias="isSent", description="Only delivered, or only waiting.")] = None,
+    is_put_aside: Annotated[
+        bool | None, Query(alias="isPutAside", description="Only those that Slack refused for good, or no such.")
+    ] = None,
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Page[Alert]:
     """List alerts, the newest first."""
-    asked = question(list="alerts", severity=severity, is_sent=is_sent)
+    filters = {"severity": severity, "is_sent": is_sent, "is_put_aside": is_put_aside}
+    asked = question(list="alerts", **filters)
     (before,) = place_of(cursor, asked, whole)
-    values = {"severity": severity, "is_sent": is_sent, "before": before, "limit": limit + 1}
+    values = {**filters, "before": before, "limit": limit + 1}
     with warehouse.reading() as (connection, _):
         rows = connection.execute(query("ops_work.alerts"), values).fetchall()
     return page_of(rows, limit, Alert, asked, lambda row: (row["alert_id"],))
+
+
+@router.post("/alerts/{alert_id}/retry")
+@access.writes
+def retry(warehouse: Warehoused, request: Request, alert_id: Number, body: Settling) -> Alert:
+    """Have an alert that was put aside sent again."""
+    _alert(warehouse, alert_id)
+    with warehouse.writing() as url:
+        alerts.try_again(url, alert_id, access.who(request), body.why)
+    return _alert(warehouse, alert_id)
+
+
+@router.post("/alerts/{alert_id}/drop")
+@access.writes
+def drop(warehouse: Warehoused, request: Request, alert_id: Number, body: Settling) -> Alert:
+    """Leave an alert that was put aside unsent for good; it is kept."""
+    _alert(warehouse, alert_id)
+    with warehouse.writing() as url:
+        alerts.drop(url, alert_id, access.who(request), body.why)
+    return _alert(warehouse, alert_id)
+
+
+def _alert(warehouse: Warehouse, alert_id: int) -> Alert:
+    with warehouse.reading() as (connection, _):
+        row = connection.execute(query("ops_work.alert"), {"id": alert_id}).fetchone()
+    if row is None:
+        raise NotThere(f"There is no alert {alert_id}.")
+    return Alert(**row)

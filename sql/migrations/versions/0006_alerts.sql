@@ -4,7 +4,10 @@
 --
 -- Something that is wrong and lasts is an incident, known by its key: kind/what, as in failing/finra.short_volume. It is
 -- told when it opens, when it gets worse, and once more after a day; that it is over is told once. Whoever knows the fact
--- opens or closes it in the same transaction. Rows of incidents are locked in the order of their keys, and before the gate;
+-- opens or closes it in the same transaction. Messages have the order of their numbers, which are given when they are put,
+-- not when they are committed: who commits late is sent later, and never lost, as each message is marked by itself. That
+-- something is over is always numbered after what told of it, and after that was committed: it is put by whoever has
+-- locked the incident's row. Rows of incidents are locked in the order of their keys, and before the gate;
 -- the two that come after it (a verdict, the second failure of a window whose holder vanished) are touched by nobody else
 -- who waits for the gate.
 
@@ -54,7 +57,9 @@ create table ops.silences (
     made_at     timestamptz(6) not null,
     ends_at     timestamptz(6) not null,
     lifted_by   text,
-    constraint silences_end check (ends_at >= made_at)
+    lifted_why  text,
+    constraint silences_end check (ends_at >= made_at),
+    constraint silences_lifted_says_why check ((lifted_by is null) = (lifted_why is null))
 );
 comment on table ops.silences is 'Alerts that are not sent for a while, with the reason; they stay in the outbox, marked';
 comment on column ops.silences.silence_id is 'Number';
@@ -64,15 +69,27 @@ comment on column ops.silences.made_by is 'Who';
 comment on column ops.silences.made_at is 'Since when';
 comment on column ops.silences.ends_at is 'Until when; earlier than planned where it was lifted';
 comment on column ops.silences.lifted_by is 'Who lifted it before its time; null where nobody did';
+comment on column ops.silences.lifted_why is 'Why so';
 
 alter table ops.alerts
     add column incident_id bigint,
     add column silence_id bigint,
-    add column silenced_at timestamptz(6);
+    add column silenced_at timestamptz(6),
+    add column refused_at timestamptz(6),
+    add column refused_why text,
+    add column settled_by text,
+    add column settled_why text,
+    add constraint alerts_refused_says_why check ((refused_at is null) = (refused_why is null)),
+    add constraint alerts_settled_says_why check ((settled_by is null) = (settled_why is null));
 comment on column ops.alerts.incident_id is 'Incident that it tells of; null where it tells of none';
 comment on column ops.alerts.silence_id is 'Silence that kept it from being sent';
 comment on column ops.alerts.silenced_at is 'When it was so marked; it is not sent afterwards';
-create index alerts_waiting on ops.alerts (alert_id) where sent_at is null and silenced_at is null;
+comment on column ops.alerts.refused_at is 'When Slack refused it for good and it was put aside, so that those behind it go on; null where it was not';
+comment on column ops.alerts.refused_why is 'What Slack said';
+comment on column ops.alerts.settled_by is 'Who had it tried again or dropped after that; null while it is put aside and nobody has decided';
+comment on column ops.alerts.settled_why is 'Why so';
+create index alerts_waiting on ops.alerts (alert_id) where sent_at is null and silenced_at is null and refused_at is null;
+create index alerts_put_aside on ops.alerts (alert_id) where refused_at is not null and settled_by is null;
 create index alerts_delivered on ops.alerts (sent_at) where sent_at is not null;
 
 create function ops.mark_silenced() returns integer language plpgsql volatile as $$
@@ -85,7 +102,7 @@ begin
               join ops.silences q on q.ends_at > greatest(w.created_at, q.made_at)
                                  and (q.ends_at > t or w.created_at >= q.made_at)
                                  and w.alert_key like replace(replace(replace(replace(q.pattern, '\', '\\'), '%', '\%'), '_', '\_'), '*', '%')
-             where w.sent_at is null and w.silenced_at is null
+             where w.sent_at is null and w.silenced_at is null and w.refused_at is null
              group by w.alert_id) s
      where a.alert_id = s.alert_id;
     get diagnostics v_count = row_count;
@@ -103,6 +120,8 @@ comment on table ops.signs_of_life is 'When something that must run all the time
 comment on column ops.signs_of_life.name is 'Who shows it: upkeep, and so Airflow''s scheduler';
 comment on column ops.signs_of_life.seen_at is 'When last';
 
+-- Who paused a DAG stands in Airflow's own audit log alone (include/ops/paused.py reads it for the API, in Airflow's web
+-- server). These rows are upkeep's note of the same fact for those who have no Airflow to ask: the watcher above all.
 create table ops.paused_jobs (
     job      text primary key,
     since    timestamptz(6) not null,
@@ -157,7 +176,7 @@ end $$;
 comment on function ops.open_incident(text, text, text, text, text, interval) is
     'Note that something is wrong: opens an incident, or sees it again; told when it opens, gets worse, or was last told so long ago. Whether it was told';
 
-create function ops.close_incidents(p_keys text[], p_text text) returns integer language plpgsql volatile as $$
+create function ops.close_incidents(p_keys text[], p_text text, p_mended boolean default true) returns integer language plpgsql volatile as $$
 declare v ops.incidents; t timestamptz; v_count integer := 0;
 begin
     for v in select * from ops.incidents i where i.incident_key = any(p_keys) and i.closed_at is null order by i.incident_key for update
@@ -165,8 +184,8 @@ begin
         t := collect.clock();
         update ops.incidents set closed_at = greatest(t, opened_at), closed_text = p_text where incident_id = v.incident_id;
         insert into ops.alerts (alert_key, severity, text, incident_id, next_try_at, created_at)
-        values (v.incident_key || '/' || v.incident_id || '/recovered', 'info',
-                format('RECOVERED: %s (It began %s KST: %s)', p_text,
+        values (v.incident_key || '/' || v.incident_id || case when p_mended then '/recovered' else '/closed' end, 'info',
+                format(case when p_mended then 'RECOVERED' else 'CLOSED, not mended' end || ': %s (It began %s KST: %s)', p_text,
                        to_char(v.opened_at at time zone 'Asia/Seoul', 'YYYY-MM-DD HH24:MI'), left(v.text, 300)),
                 v.incident_id, t, t)
         on conflict (alert_key) do nothing;
@@ -174,8 +193,8 @@ begin
     end loop;
     return v_count;
 end $$;
-comment on function ops.close_incidents(text[], text) is
-    'End the incidents of some keys that are open, and tell that they are over; how many';
+comment on function ops.close_incidents(text[], text, boolean) is
+    'End the incidents of some keys that are open, and tell that they are over: mended, or only of no concern any more; how many';
 
 -- the verdict of 09:00 -----------------------------------------------------------------------------------
 
