@@ -338,7 +338,8 @@ def test_the_command_line_shows_incidents_and_makes_silences_that_end(
     assert "are not sent until 2026-09-16 12:00 KST (silence 1)" in capsys.readouterr().out
     assert run(seoul, monkeypatch, "silences", "list") == 0
     assert "lag/*  until 2026-09-16 12:00 KST by kim: KRX moves house (0 kept back)" in capsys.readouterr().out
-    assert run(seoul, monkeypatch, "silences", "lift", "1", "--who", "lee") == 0
+    assert run(seoul, monkeypatch, "silences", "lift", "1", "--who", "lee") == 1, "without a reason"
+    assert run(seoul, monkeypatch, "silences", "lift", "1", "--who", "lee", "--why", "they have moved") == 0
     assert run(seoul, monkeypatch, "silences", "lift", "one") == 1
     assert run(seoul, monkeypatch, "silences", "make", "x", "--why", "y") == 1, "without an end"
 
