@@ -133,11 +133,14 @@ def window_for(stream: Stream, instant: datetime, days: Calendar) -> Window:
     local_day = instant.astimezone(ZoneInfo(schedule.day_zone)).date()
     if schedule.session == "previous_day":
         local_day -= timedelta(days=1)
+    session = days.last_session(local_day)
+    if schedule.session == "previous_session":
+        session = days.session_offset(session, -1)
     return Window(
         start=instant.astimezone(UTC),
         due_at=instant.astimezone(UTC) + schedule.allowance,
         run_date=instant.astimezone(SEOUL).date(),
-        session_date=days.last_session(local_day),
+        session_date=session,
     )
 
 

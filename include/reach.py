@@ -12,10 +12,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Quota:
-    """How many requests each key has a day; the upstream's day begins at midnight in `timezone`."""
+    """How many requests each key has a day; the upstream's day begins at midnight in `timezone`.
+
+    Of these, `kept_for_polls` are left by backfills, so that a morning never finds the key used up by the past.
+    """
 
     requests: int
     timezone: str
+    kept_for_polls: int = 0
 
 
 class QuotaUsedUp(Exception):

@@ -12,7 +12,7 @@ from typing import Any
 
 from include import schedules, settings
 from include.contract import Source, Stream
-from include.sources import alpaca, finra, fred
+from include.sources import alpaca, finra, fred, krx
 
 
 class ListUnfit(Exception):
@@ -43,6 +43,7 @@ SOURCES: tuple[Source, ...] = (
     finra.SOURCE,
     alpaca.SOURCE,
     fred.source(_some(_listed("fred_series.yaml"), settings.fred_groups())),
+    krx.SOURCE,
 )
 
 

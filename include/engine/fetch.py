@@ -73,6 +73,12 @@ class Asker:
         """The key of a fingerprint, where the connection holds keys that are chosen for each request."""
         return next((key for key in self.credentials.keys if key.fingerprint == fingerprint), None)
 
+    @property
+    def leaves(self) -> int:
+        """How many of each key's requests of a day are not for this cycle."""
+        quota = self.stream.host_group.quota
+        return self.stream.leaves_quota + (quota.kept_for_polls if quota and self.patient else 0)
+
     def wait_for_turn(self) -> hosts.Turn:
         """Wait until the upstream may be asked (see `hosts.wait_for_turn`)."""
         return self.line.kept(
@@ -83,7 +89,7 @@ class Asker:
                 may_go_on=self.may_go_on,
                 nap=self.nap,
                 keys=self.fingerprints,
-                leaves=self.stream.leaves_quota,
+                leaves=self.leaves,
             )
         )
 

@@ -92,6 +92,8 @@ _ALPACA = Terms("Alpaca's market data agreement forbids redistribution; publishe
 
 _FRED = Terms("FRED's terms leave series of other owners to their own; published privately.")
 
+_KRX = Terms("KRX's OpenAPI terms forbid redistribution and ask to be named (KRX statistics); published privately.")
+
 RELEASES: tuple[Release, ...] = (
     Release(
         name="finra/short_volume",
@@ -149,6 +151,38 @@ RELEASES: tuple[Release, ...] = (
         cut="month",
         terms=_ALPACA,
         priority=200,
+    ),
+    Release(
+        name="krx/prices",
+        title="Korean stocks: daily prices as traded, by market and code (KRX)",
+        table="market.krx_prices",
+        path="krx/prices/{month}.parquet",
+        cut="month",
+        terms=_KRX,
+    ),
+    Release(
+        name="krx/issues",
+        title="Korean stocks: issues listed on each session (KRX)",
+        table="market.krx_issues",
+        path="krx/issues/{month}.parquet",
+        cut="month",
+        terms=_KRX,
+    ),
+    Release(
+        name="krx/indices",
+        title="Korean indices of stocks and derivatives by session (KRX)",
+        table="market.krx_indices",
+        path="krx/indices/{month}.parquet",
+        cut="month",
+        terms=_KRX,
+    ),
+    Release(
+        name="krx/bond_indices",
+        title="Korean indices of bonds by session (KRX)",
+        table="market.krx_bond_indices",
+        path="krx/bond_indices/{month}.parquet",
+        cut="month",
+        terms=_KRX,
     ),
 )
 
