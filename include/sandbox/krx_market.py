@@ -199,7 +199,7 @@ def _issues(seed: int, companies: int) -> tuple[Issue, ...]:
         if code in codes:
             continue
         codes.add(code)
-        market = ("KOSPI", "KOSDAQ", "KOSDAQ", "KOSPI", "KOSDAQ", "KONEX")[number % 6] if number % 3 else "KOSDAQ"
+        market = ("KOSPI", "KOSDAQ", "KOSDAQ", "KOSPI", "KOSDAQ", "KOSDAQ", "KONEX")[number % 7]
         name = "".join(rng.choice(_SYLLABLES) for _ in range(4))
         first = FIRST + timedelta(days=rng.randrange(0, 4_000)) if number % 5 == 0 else FIRST
         found.append(Issue(code, name, market, rng.randrange(500, 300_000), rng.randrange(10**6, 10**9), first))

@@ -384,6 +384,7 @@ with steps as (
            select count(*) > 0 and count(*) filter (where n.close - n.change = b.close) * 2 >= count(*) as follows
              from (select o.code, o.close, o.change from market.krx_prices o
                     where o.session_date = s.session_date and o.market = s.market and o.code <> s.code
+                      and not o.is_untraded
                     order by o.code limit 50) n
              join market.krx_prices b on b.session_date = s.previous_session and b.market = s.market and b.code = n.code
            ) around on s.base_price is distinct from s.previous_close and s.previous_close is not null
