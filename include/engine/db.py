@@ -99,6 +99,8 @@ def connect(
         "lock_timeout": f"{int(lock_timeout * 1000)}",
         "idle_in_transaction_session_timeout": f"{int(idle_timeout * 1000)}",
         "timezone": "UTC",
+        # Few rows of a large table are found by their key, and not by reading all of it.
+        "random_page_cost": "1.1",
     }
     # A pooler hands each transaction another server connection: what was set or prepared on one is not on the next.
     # There the role brings the timeouts, as README says.

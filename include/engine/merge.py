@@ -50,14 +50,10 @@ def lock(connection: Connection, table: Table) -> None:
 def newest(connection: Connection, stream: Stream, table: Table, cycle_id: int, attempt: int) -> Counts:
     """Merge the stage where each of its askings is newer than all that were applied before."""
     run = _runner(connection, "merge", Names(table).parts, _values(stream, cycle_id, attempt))
-    found = run("differences")
-    if found["changed"]:
-        run("end_changed")
+    found, partitions = _merge(run)
     withdrawn = run("withdraw")
-    if found["new"] or found["changed"]:
-        run("merge")
-    _mark_stale(connection, table, [*(withdrawn["partitions"] or ()), *(found["partitions"] or ())])
-    return Counts(new=found["new"], changed=found["changed"], withdrawn=withdrawn["withdrawn"])
+    _mark_stale(connection, table, [*(withdrawn["partitions"] or ()), *partitions])
+    return found + Counts(withdrawn=withdrawn["withdrawn"])
 
 
 def newest_part(
@@ -65,14 +61,26 @@ def newest_part(
 ) -> Counts:
     """Merge one part of the stage, of so many rows; what the unit no longer gives is for `newest` to take away."""
     with stage.part(connection, table, number, rows) as parts:
-        run = _runner(connection, "merge", parts, _values(stream, cycle_id, attempt))
-        found = run("differences")
-        if found["changed"]:
-            run("end_changed")
-        if found["new"] or found["changed"]:
-            run("merge")
-    _mark_stale(connection, table, found["partitions"] or [])
-    return Counts(new=found["new"], changed=found["changed"])
+        found, partitions = _merge(_runner(connection, "merge", parts, _values(stream, cycle_id, attempt)))
+    _mark_stale(connection, table, partitions)
+    return found
+
+
+def _merge(run: Any) -> tuple[Counts, list[str | None]]:
+    """Write what is new or differs; return how many rows that were, and the parts of the table that they are in."""
+    new, partitions = 0, list[str | None]()
+    if run("is_fresh")["is_fresh"]:
+        # Mostly all of it is new: it is written at once, and only what was not is compared.
+        added = run("add")
+        new, partitions = added["new"], added["partitions"] or []
+        if new == added["staged"]:
+            return Counts(new=new), partitions
+    found = run("differences")
+    if found["changed"]:
+        run("end_changed")
+    if found["new"] or found["changed"]:
+        run("merge")
+    return Counts(new=new + found["new"], changed=found["changed"]), [*partitions, *(found["partitions"] or ())]
 
 
 def chain(connection: Connection, table: Table, *, is_of_several: bool) -> None:

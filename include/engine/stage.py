@@ -162,6 +162,7 @@ def _parts(names: Names) -> dict[str, sql.Composable]:
         **{f"{row}_key": _list(table.key, row) for row in "skgvcd"},
         **{f"{row}_partition": names.partition(row) for row in "gtc"},
         **{f"{row}_day": sql.Identifier(row, table.session_date) if table.session_date else sql.NULL for row in "st"},
+        "returned_day": sql.Identifier(table.session_date) if table.session_date else sql.NULL,
         "day_partition": names.partition("g", "day"),
         "old_day_partition": names.partition("g", "old_day"),
         **{f"{row}_order": _list(order, row) for row in "stcr"},
@@ -217,9 +218,11 @@ def fill(
                 unit, fetch_id, sent_at, session = reading.unit, reading.fetch_id, reading.sent_at, reading.session_date
                 position = 0
                 for position, row in enumerate(reading.rows(table), start=1):
-                    extra = Jsonb(row[width]) if len(row) > width and row[width] is not None else None
+                    extra = None
+                    if len(row) > width:
+                        row, extra = row[:width], None if row[width] is None else Jsonb(row[width])
                     try:
-                        copy.write_row((*row[:width], unit, fetch_id, sent_at, extra, session, position))
+                        copy.write_row((*row, unit, fetch_id, sent_at, extra, session, position))
                     except (psycopg.DataError, ArithmeticError, TypeError, ValueError, AttributeError) as no:
                         raise _not_kept(table, reading, position, no) from no
                     if position % BEAT_ROWS == 0:

@@ -15,6 +15,25 @@ select coalesce(sum(g.rows) filter (where g.is_new), 0)::bigint as new,
                 and ({s_order}, %(parser_version)s) > ({t_order}, t.parser_version))
          group by 1, 2, 3) g;
 
+-- name: is_fresh
+-- Whether the table has no row of any of the units: mostly what is read for the first time.
+select not exists (select 1 from {target} t join {units} u on t.unit = u.unit) as is_fresh;
+
+-- name: add
+-- Rows of units of which the table has none, without a look at what is there: a key that another unit gave stays as it is,
+-- and then fewer are new than are staged.
+with added as (
+    insert into {target} ({columns}, unit, fetch_id, sent_at, parser_version, cycle_id, attempt, extra)
+    select {s_columns}, s.unit, s.fetch_id, s.sent_at, %(parser_version)s, %(cycle)s, %(attempt)s, s.extra from {stage} s
+    on conflict ({key}) do nothing
+    returning {returned_day} as day
+), days as (
+    select a.day, count(*) as rows from added a group by 1
+)
+select coalesce(sum(g.rows), 0)::bigint as new, 0::bigint as changed, array_agg(distinct {day_partition}) as partitions,
+       (select count(*) from {stage}) as staged
+  from days g;
+
 -- name: end_changed
 -- Values that are about to be replaced go to the history, until when and why.
 insert into {history} ({columns}, unit, fetch_id, sent_at, parser_version, cycle_id, attempt, extra, ended_at, reason)

@@ -18,7 +18,7 @@ def test_every_connection_has_its_timeouts(desk: Desk) -> None:
             row["name"]: row["setting"]
             for row in connection.execute(
                 "select name, setting from pg_settings where name in ('statement_timeout', 'lock_timeout',"
-                " 'idle_in_transaction_session_timeout', 'TimeZone')"
+                " 'idle_in_transaction_session_timeout', 'TimeZone', 'random_page_cost')"
             )
         }
         options = connection.info.get_parameters()
@@ -27,6 +27,7 @@ def test_every_connection_has_its_timeouts(desk: Desk) -> None:
         "lock_timeout": "20000",
         "idle_in_transaction_session_timeout": "60000",
         "TimeZone": "UTC",
+        "random_page_cost": "1.1",
     }
     assert (options["connect_timeout"], options["keepalives"], options["tcp_user_timeout"]) == ("5", "1", "30000")
 

@@ -304,6 +304,22 @@ def test_of_two_units_that_give_one_key_the_newer_asking_stays(desk: Desk) -> No
     assert toy.values(desk) == {"a": 1, "b": 2, "c": 2}
 
 
+def test_a_unit_that_is_new_changes_only_what_differs_of_keys_that_another_gave(desk: Desk) -> None:
+    toy.use(desk, toy.files("one", "two"))
+    publish(desk, {"a": 1, "b": 1}, name="one")
+    publish(desk, {}, name="two")
+    desk.poll()
+    before = desk.one("select sent_at from market.toy_items where item = 'a'")
+    publish(desk, {"a": 1, "b": 2, "c": 2}, name="two")
+    publish(desk, {}, WEDNESDAY, "one")
+    publish(desk, {}, WEDNESDAY, "two")
+    verdict = desk.backfill(TUESDAY, keys=("two",))[-1]
+    assert (verdict.counts.new, verdict.counts.changed) == (1, 1)
+    assert toy.values(desk) == {"a": 1, "b": 2, "c": 2}
+    assert toy.history(desk) == [("b", 1, "revised")]
+    assert desk.one("select sent_at from market.toy_items where item = 'a'") == before
+
+
 def test_of_two_units_that_give_one_key_the_upstreams_greater_version_stays(desk: Desk) -> None:
     toy.use(desk, toy.files("one", "two", table=toy.VERSIONED))
     publish(desk, [{"item": "a", "value": 9, "version": 9}], name="one")
