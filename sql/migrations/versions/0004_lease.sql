@@ -4,8 +4,8 @@
 -- Every function here is VOLATILE, reads the clock after the locks it waits for, and is sent together with its
 -- COMMIT, so that no paused client holds the gate. The order of locks is cycle row, then gate, everywhere.
 --
--- What every claim and settlement calls (clock, gate_for, claim, settle) names every object with its schema and sets no
--- search_path: a function that changes it makes whatever is called within and without it be planned anew each time.
+-- What every claim and settlement calls (clock, pass_gate, gate_for, claim, settle) names every object with its schema and
+-- sets no search_path: a function that changes it makes whatever is called within and without it be planned anew each time.
 
 create table collect.lease_events (
     event_id  bigint generated always as identity primary key,
@@ -29,7 +29,7 @@ comment on column collect.lease_events.words is 'What was seen';
 create index lease_events_by_time on collect.lease_events (at, kind);
 
 create function collect.pass_gate(who text, out at timestamptz, out path text)
-language plpgsql volatile set search_path = collect, pg_temp as $$
+language plpgsql volatile as $$
 begin
     if current_setting('transaction_isolation') <> 'read committed' then
         raise exception 'the gate needs READ COMMITTED, this transaction is %', current_setting('transaction_isolation');

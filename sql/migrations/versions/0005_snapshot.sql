@@ -395,7 +395,7 @@ comment on function collect.capture(date, text) is
     'Take the snapshot of a date if its time has come: what this call made of it, EARLY, NO_HEADER, or ALREADY_ and what it was';
 
 create or replace function collect.pass_gate(who text, out at timestamptz, out path text)
-language plpgsql volatile set search_path = collect, pg_temp as $$
+language plpgsql volatile as $$
 declare v_passed text := nullif(current_setting('daybook.gate', true), ''); v_due timestamptz;
 begin
     if current_setting('transaction_isolation') <> 'read committed' then
