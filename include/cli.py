@@ -21,7 +21,7 @@ from include import calendars, collecting, looking, registry, settings
 from include.collecting import CommandRefused, warehouse
 from include.contract import Mode
 from include.engine import alerts, controls, credentials, jobs, quarantine, silences
-from include.engine.migrations import migrate
+from include.engine.migrations import MigrationRefused, migrate
 
 Verb = Callable[[argparse.Namespace], int]
 
@@ -42,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         silences.SilenceRefused,
         credentials.NoContact,
         alerts.AlertRefused,
+        MigrationRefused,
     ) as refusal:
         print(f"REFUSED – {refusal}", file=sys.stderr)
         return 1

@@ -14,6 +14,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, text
+from sqlalchemy.exc import DBAPIError
 
 from include.engine.db import query, sqlalchemy_url
 from include.settings import ROOT
@@ -45,6 +46,7 @@ def migrate(url: str) -> list[str]:
 
     Raises:
         MigrationRefused: the database holds a revision that this release does not know.
+        psycopg.Error: the warehouse does not answer, or not in time, or refuses a statement.
     """
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
@@ -71,5 +73,10 @@ def migrate(url: str) -> list[str]:
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
             return known[known.index(current) + 1 :] if current else known
+    except DBAPIError as error:
+        # What the driver said: whoever runs this speaks of the warehouse as every other part does.
+        if error.orig is None:
+            raise
+        raise error.orig from None
     finally:
         engine.dispose()
