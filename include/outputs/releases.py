@@ -94,6 +94,8 @@ _FRED = Terms("FRED's terms leave series of other owners to their own; published
 
 _KRX = Terms("KRX's OpenAPI terms forbid redistribution and ask to be named (KRX statistics); published privately.")
 
+_SEC = Terms("SEC filings are public records; published privately.")
+
 RELEASES: tuple[Release, ...] = (
     Release(
         name="finra/short_volume",
@@ -183,6 +185,55 @@ RELEASES: tuple[Release, ...] = (
         path="krx/bond_indices/{month}.parquet",
         cut="month",
         terms=_KRX,
+    ),
+    Release(
+        name="sec/feed",
+        title="SEC filings as the current feed first showed them, by party and role (SEC)",
+        table="filings.sec_feed",
+        path="sec/feed/{month}.parquet",
+        cut="month",
+        terms=_SEC,
+    ),
+    Release(
+        name="sec/daily_index",
+        title="SEC filings as the daily indexes list them, by party and form (SEC)",
+        table="filings.sec_daily_index",
+        path="sec/daily_index/{month}.parquet",
+        cut="month",
+        terms=_SEC,
+    ),
+    Release(
+        name="sec/full_index",
+        title="SEC filings as the quarterly indexes list them now, by party and form (SEC)",
+        table="filings.sec_full_index",
+        path="sec/full_index/{month}.parquet",
+        cut="month",
+        terms=_SEC,
+        priority=200,
+    ),
+    Release(
+        name="sec/company_filings",
+        title="SEC filings of followed companies, as their own lists show them (SEC)",
+        table="filings.sec_company_filings",
+        path="sec/company_filings/{month}.parquet",
+        cut="month",
+        terms=_SEC,
+    ),
+    Release(
+        name="sec/companies",
+        title="Followed companies, as the SEC describes them now (SEC)",
+        table="filings.sec_companies",
+        path="sec/companies.parquet",
+        cut="whole",
+        terms=_SEC,
+    ),
+    Release(
+        name="sec/tickers",
+        title="Tickers and exchanges of companies, as listed now (SEC)",
+        table="filings.sec_tickers",
+        path="sec/tickers.parquet",
+        cut="whole",
+        terms=_SEC,
     ),
 )
 

@@ -8,11 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from include.sandbox import alpaca, finra, fred, hub, krx, slack
+from include.sandbox import alpaca, finra, fred, hub, krx, sec, slack
 from include.sandbox.exchange import Upstream, World
 
 # Where data comes from: recordings take the place of these.
-SOURCES: tuple[Callable[[World], Upstream], ...] = (finra.upstream, alpaca.upstream, fred.upstream, krx.upstream)
+SOURCES: tuple[Callable[[World], Upstream], ...] = (
+    finra.upstream,
+    alpaca.upstream,
+    fred.upstream,
+    krx.upstream,
+    sec.upstream,
+)
 
 # Where results go: never recorded.
 SERVICES: tuple[Callable[[World], Upstream], ...] = (hub.upstream, slack.upstream)

@@ -46,7 +46,8 @@ class Place:
         return Worker(self.url, self.raw, reach, lease.holder())
 
     def do(self, stream: Stream, mode: Mode, start: date, end: date) -> None:
-        request = jobs.JobRequest(mode, (stream,), start, end, reason="a test", run_id=f"{mode}-of-the-exam")
+        run_id = f"{mode}-of-the-exam-of-{stream.name}"
+        request = jobs.JobRequest(mode, (stream,), start, end, reason="a test", run_id=run_id)
         jobs.start(self.url, request)
         jobs.plan(self.url, request, stream)
         while True:

@@ -3,7 +3,7 @@
 from include.engine.migrations import run_sql_beside
 
 revision = "0014"
-down_revision = "0011"
+down_revision = "0012"
 
 
 def upgrade() -> None:
