@@ -22,10 +22,11 @@ from psycopg import sql
 from include import registry, settings
 from include.contract import Mode, Source, Stream
 from include.engine import db
-from include.local import attach, detach, keys, recorded, reset, stack, status
+from include.local import attach, detach, keys, readings, recorded, reset, stack, status
 from include.local.environment import Addresses
 from include.local.failure import LocalFailure
 from include.local.interrupts import Interrupts, Stopped
+from include.local.readings import Reading
 from include.local.recorded import RightReading, Wanted
 from include.local.rest import Airflow
 from include.local.state import State, open_state
@@ -119,8 +120,10 @@ def _play(running: Running, options: stack.Options) -> bool:
         lines = [_snapshot_line(running)]
         _table(("09:00 in Seoul", "snapshot", "taken after", "by", "late", ""), lines)
     else:
-        answers = recorded.wanted(recorded.read(options.recordings))
-        if not answers:
+        recordings = recorded.read(options.recordings)
+        answers = recorded.wanted(recordings)
+        read = readings.read(options.recordings, recordings, {answer.recording.file for answer in answers})
+        if not answers and not read:
             raise LocalFailure(f"None of our sources asks for anything that {options.recordings} holds.")
         recorded_of = {answer.stream.name for answer in answers}
         played = [(source, stream) for source, stream in played if stream.name in recorded_of]
@@ -128,11 +131,13 @@ def _play(running: Running, options: stack.Options) -> bool:
             for first, last in recorded.ranges([a.day for a in answers if a.source is source]):
                 _run(running, source.name, _backfill(first.isoformat(), last.isoformat()))
         _publish(running)
-        readings = recorded.right_readings(options.recordings)
-        lines = [_recorded_line(running, answer, readings.get(answer.recording.file)) for answer in answers]
+        right = recorded.right_readings(options.recordings)
+        lines = [_recorded_line(running, answer, right.get(answer.recording.file)) for answer in answers]
+        lines += [_read_line(reading, right.get(reading.recording.file)) for reading in read]
         _table(("session", "recorded answer", "came out", "right reading", ""), lines)
     streams = [_stream_line(running, source, stream, options) for source, stream in played]
-    _table(HEADINGS, streams)
+    if streams:
+        _table(HEADINGS, streams)
     return all(line.is_good for line in [*lines, *streams])
 
 
@@ -286,7 +291,7 @@ def _recorded_line(running: Running, answer: Wanted, right: RightReading | None)
         found = connection.execute(
             db.query("demo.unit"), {"stream": answer.stream.name, "unit": answer.unit}
         ).fetchone()
-    rightly = "–" if right is None else f"{right.rows:,} rows" + ("" if right.is_whole else ", its count does not fit")
+    rightly = _rightly(right)
     if found is None:
         is_answer = answer.recording.status == 200
         came, good = "not read" if is_answer else f"HTTP {answer.recording.status}, no data", not is_answer
@@ -297,6 +302,24 @@ def _recorded_line(running: Running, answer: Wanted, right: RightReading | None)
         came = f"{read:,} rows" + (f", {refused} lines in quarantine" if refused else "")
         good = bool(found["is_applied"]) and (right is None or right.rows in (read, read + refused))
     return Line((answer.day.isoformat(), answer.recording.file, came, rightly, "good" if good else "WRONG"), good)
+
+
+def _rightly(right: RightReading | None) -> str:
+    if right is None:
+        return "–"
+    return f"{right.rows:,} rows" + ("" if right.is_whole else ", its count does not fit")
+
+
+def _read_line(reading: Reading, right: RightReading | None) -> Line:
+    """Say how a recorded answer was read that no day in its address tells, and whether that is its right reading."""
+    if reading.refused:
+        is_good = reading.recording.status != 200 or right is None or not right.is_whole
+        came = f"refused by {reading.stream.name}: {reading.refused}"
+    else:
+        is_good = right is None or right.rows in (reading.rows, reading.rows + reading.rejected)
+        came = f"{reading.rows:,} rows of {reading.stream.name}"
+        came += f", {reading.rejected} for quarantine" if reading.rejected else ""
+    return Line(("read alone", reading.recording.file, came, _rightly(right), "good" if is_good else "WRONG"), is_good)
 
 
 def _table(headings: Sequence[str], lines: Sequence[Line]) -> None:

@@ -1,8 +1,8 @@
-"""Recorded answers: which of them our streams would ask for, and what their right reading is.
+"""Recorded answers: which of them our streams would collect, and what their right reading is.
 
-Promises: days and units are found by the streams' own plans, so any source with dates in its addresses is served;
-a manifest beside the recordings, where there is one, says how each file is read rightly. Never: a recording is
-copied or changed.
+Promises: days and units are found by the streams' own plans, so any source with dates in its addresses is served (what
+has none there is read by itself, see `readings`); a manifest beside the recordings, where there is one, says how each
+file is read rightly. Never: a recording is copied or changed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from datetime import date, datetime, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from include import registry
 from include.contract import Ask, Mode, Source, Stream
@@ -28,12 +28,14 @@ _ONE_RUN = timedelta(days=5)
 
 @dataclass(frozen=True)
 class Recording:
-    """One recorded answer: where it is served, with which status, and its file."""
+    """One recorded answer: where it is served, for which pairs in address or form, with which status, and its file."""
 
     host: str
     path: str
     status: int
     file: str
+    method: str = "GET"
+    pairs: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,20 @@ def read(directory: Path) -> list[Recording]:
     """
     with (directory / "recordings.tsv").open(encoding="utf-8", newline="") as file:
         return [
-            Recording(row["host"], row["path"], int(row["status"]), row["file"])
+            Recording(
+                row["host"],
+                row["path"],
+                int(row["status"]),
+                row["file"],
+                (row.get("method") or "GET").upper(),
+                (*_pairs(row.get("query_has")), *_pairs(row.get("body_has"))),
+            )
             for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         ]
+
+
+def _pairs(text: str | None) -> list[tuple[str, str]]:
+    return parse_qsl(text or "", keep_blank_values=True)
 
 
 def wanted(recordings: list[Recording]) -> list[Wanted]:
@@ -119,9 +132,21 @@ def right_readings(directory: Path) -> dict[str, RightReading]:
     with manifest.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
             reading = _json(row.get("right_reading") or "")
-            if isinstance(reading.get("rows"), int):
-                found[row["file"]] = RightReading(reading["rows"], reading.get("trailer_equals_rows") is True)
+            rows = _rows(reading)
+            if rows is not None:
+                is_whole = reading.get("trailer_equals_rows") is True
+                if "trailer_equals_rows" not in reading:
+                    is_whole = reading.get("count") in (None, rows)
+                found[row["file"]] = RightReading(rows, is_whole)
     return found
+
+
+def _rows(reading: dict[str, Any]) -> int | None:
+    """How many rows a right reading has: said so, by days, or by the bars of each symbol."""
+    if isinstance(reading.get("symbols"), dict):
+        return sum(each["bars"] for each in reading["symbols"].values())
+    told = [reading[name] for name in ("rows", "days") if isinstance(reading.get(name), int)]
+    return told[0] if told else None
 
 
 def _json(text: str) -> dict[str, Any]:
