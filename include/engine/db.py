@@ -98,6 +98,8 @@ def connect(
         "statement_timeout": f"{int(statement_timeout * 1000)}",
         "lock_timeout": f"{int(lock_timeout * 1000)}",
         "idle_in_transaction_session_timeout": f"{int(idle_timeout * 1000)}",
+        # A process that is killed hangs up without a word: what it had running would hold its locks until then.
+        "client_connection_check_interval": "5s",
         "timezone": "UTC",
         # Few rows of a large table are found by their key, and not by reading all of it.
         "random_page_cost": "1.1",

@@ -18,7 +18,8 @@ def test_every_connection_has_its_timeouts(desk: Desk) -> None:
             row["name"]: row["setting"]
             for row in connection.execute(
                 "select name, setting from pg_settings where name in ('statement_timeout', 'lock_timeout',"
-                " 'idle_in_transaction_session_timeout', 'TimeZone', 'random_page_cost')"
+                " 'idle_in_transaction_session_timeout', 'client_connection_check_interval', 'TimeZone',"
+                " 'random_page_cost')"
             )
         }
         options = connection.info.get_parameters()
@@ -26,6 +27,7 @@ def test_every_connection_has_its_timeouts(desk: Desk) -> None:
         "statement_timeout": "60000",
         "lock_timeout": "20000",
         "idle_in_transaction_session_timeout": "60000",
+        "client_connection_check_interval": "5000",
         "TimeZone": "UTC",
         "random_page_cost": "1.1",
     }
