@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from include import registry
 from include.contract import CycleStatus, Mode, Outcome, Stream
-from include.engine import cycle, windows
+from include.engine import cycle, jobs, windows
 from include.engine.verdict import Verdict
 from include.sandbox.sec import Sec
 from include.sandbox.sec_market import DAYS, NEW_YORK, Filing
@@ -386,3 +387,40 @@ def test_after_a_week_with_outages_all_that_the_indexes_list_is_there_and_was_fo
         "select sum(new_count) as n, sum(changed_count) as c from collect.cycles where mode = 'replay'"
     )
     assert (run["n"], run["c"]) == (0, 0)
+
+
+# --- the rate
+
+
+def test_four_workers_and_a_backfill_are_never_seen_above_eight_requests_a_second(desk: Callable[..., Desk]) -> None:
+    """Pains: a limit for the client as a whole, retries included, is not kept by a limiter in each worker."""
+    here = desk(10)
+    here.place.at(at(WEDNESDAY, 16, 0, 20))
+    index, feed, listed = (registry.stream(f"sec.{name}") for name in ("index", "submissions", "companies"))
+    windows.declare(here.place.url, (index, feed, listed))
+    here.running.control("DELETE", "log")
+    request = jobs.JobRequest(Mode.BACKFILL, (index,), date(2026, 8, 3), date(2026, 9, 14), run_id="a-rate")
+    jobs.start(here.place.url, request)
+    jobs.plan(here.place.url, request, index)
+    for stream in (feed, listed):
+        windows.open_due(here.place.url, stream)
+
+    def lane() -> None:
+        while cycle.work(here.place.worker(index), index, Mode.BACKFILL, request.name) is not None:
+            continue
+
+    def poll(stream: Stream) -> None:
+        while cycle.work(here.place.worker(stream), stream, Mode.POLL, None) is not None:
+            continue
+
+    with ThreadPoolExecutor(4) as workers:
+        for done in [
+            workers.submit(lane),
+            workers.submit(lane),
+            workers.submit(poll, feed),
+            workers.submit(poll, listed),
+        ]:
+            done.result()
+    seen = here.running.control("GET", "rate")
+    assert seen["count"] > 40
+    assert seen["max_in_a_second"] <= 8

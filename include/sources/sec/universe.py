@@ -97,16 +97,15 @@ def policy(configured: Any, members: Any) -> Policy:
     if SP500 in (documents, *used):
         lists[SP500] = _members(MEMBERS, SP500, members)
     known = (*EXCHANGES, *lists)
+    if ALL in used:
+        raise UniverseUnfit(
+            f"{CONFIGURATION}: companies names {ALL}: whoever files is found by the feed anyway; name whom to follow."
+        )
     for name in (documents, *used):
-        if name not in known and not (name == ALL and name == documents):
+        if name not in known and name != ALL:
             raise UniverseUnfit(
                 f"{CONFIGURATION} names the tier {name!r}, which has nobody in it; there are "
-                f"{', '.join((ALL, *known))}. "
-                + (
-                    "Whoever files is found by the feed; `all` is for documents."
-                    if name == ALL
-                    else "Add it, or take it out."
-                )
+                f"{', '.join((ALL, *known))}. Add it, or take it out."
             )
     if len([name for name in used if name in EXCHANGES]) > 1:
         raise UniverseUnfit(f"{CONFIGURATION}: companies may name one exchange; name the other as a list.")
