@@ -16,6 +16,9 @@ from include.reach import Credentials as Credentials
 from include.reach import Key as Key
 from include.reach import Quota as Quota
 from include.reach import QuotaUsedUp as QuotaUsedUp
+from include.refusals import AnswerError as AnswerError
+from include.refusals import DefiniteRefusal as DefiniteRefusal
+from include.refusals import ParseError as ParseError
 from include.states import TERMINAL as TERMINAL
 from include.states import AnswerClass as AnswerClass
 from include.states import BudgetReason as BudgetReason
@@ -221,32 +224,6 @@ class Parsed:
     outdated: Sequence[Outdated] = ()
 
 
-class DefiniteRefusal(Exception):
-    """An upstream says no for a reason that asking again cannot mend: credentials, plan, schema.
-
-    `may_pass`: this upstream says so under load too; it is asked again, slowly, before it is believed.
-    """
-
-    def __init__(self, text: str, *, may_pass: bool = False) -> None:
-        super().__init__(text)
-        self.may_pass = may_pass
-
-
-class AnswerError(Exception):
-    """The answer to one request is an error; the text says which, in words for an operator.
-
-    `may_pass`: it is worth asking again at once, with the usual waits.
-    """
-
-    def __init__(self, text: str, *, may_pass: bool = False) -> None:
-        super().__init__(text)
-        self.may_pass = may_pass
-
-
-class ParseError(Exception):
-    """A unit cannot be read at all; its text is the reason shown in quarantine."""
-
-
 # --- for what it is asked -----------------------------------------------------------------------------
 
 
@@ -368,8 +345,9 @@ class Stream:
     many of each key's requests of a day it leaves to the other streams of its host group.
     `listing` says that a complete poll shows every open item, named by the key of the first table; one that
     `close_after` complete polls in a row did not show is closed. `job` names the job of the source that works the
-    stream, None for its main one. `subjects` says where the things that it asks about are held; `amend(request,
-    answer)` gives a refused request again without the part that was at fault, None where nothing can be left out.
+    stream, None for its main one; `dag` is for one that is known under another name. `subjects` says where the things
+    that it asks about are held; `amend(request, answer)` gives a refused request again without the part that was at
+    fault, None where nothing can be left out.
     `timeframes` says whether bars of a length other than its own can be had by a backfill; None: it has no bars.
     `lag_allowance` is how many sessions its checkpoint may be behind the last window that was due before that is told.
     """
@@ -399,6 +377,7 @@ class Stream:
     listing: bool = False
     close_after: int = 3
     job: str | None = None
+    dag: str | None = None
     empty_can_be_right: bool = True
     sla_eligible: bool = True
     lag_allowance: int = 2
@@ -418,8 +397,8 @@ class Stream:
 
     @property
     def job_name(self) -> str:
-        """The job that works it, as an operator names it: the source, or `source_job`."""
-        return f"{self.source}_{self.job}" if self.job else self.source
+        """The job that works it, as an operator names it: the source, `source_job`, or a name of its own."""
+        return self.dag or (f"{self.source}_{self.job}" if self.job else self.source)
 
 
 @dataclass(frozen=True)

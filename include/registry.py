@@ -12,7 +12,7 @@ from typing import Any
 
 from include import schedules, settings
 from include.contract import Source, Stream
-from include.sources import alpaca, finra, fred, krx, sec
+from include.sources import alpaca, finra, fred, kind, krx, sec
 
 
 class ListUnfit(Exception):
@@ -45,6 +45,7 @@ SOURCES: tuple[Source, ...] = (
     fred.source(_some(_listed("fred_series.yaml"), settings.fred_groups())),
     krx.SOURCE,
     sec.source(_listed("sec.yaml"), _listed("sec_sp500.yaml")),
+    kind.SOURCE,
 )
 
 

@@ -273,10 +273,12 @@ def _failed(part: Slice, now: datetime, kind: str, reason: str, cause: str, outc
             {"failed_attempt": 1},
             next_eligible_at=now + CHUNK_RETRY,
         )
+    # What shows today alone has no session to backfill.
+    by_hand = "" if part.stream.snapshot_only else "run mode=backfill for the session."
     remedy = {
-        "retriable": "A later window asks for it; to do it at once, run mode=backfill for the session.",
-        "refused": "Nothing asks again by itself: mend the cause, then run mode=backfill for the session.",
-        "terminal": "Mend the cause (space, access) or the parser, then run mode=backfill for the session.",
+        "retriable": "A later window asks for it" + (f"; to do it at once, {by_hand}" if by_hand else "."),
+        "refused": f"Mend the cause: {by_hand or 'the next window asks again.'}",
+        "terminal": f"Mend the cause (space, access) or the parser: {by_hand or 'the next window asks again.'}",
     }[kind]
     words = f"FAILED – {place}: {reason} ({cause[:300]}). What was stored is kept. {remedy}"
     severity: incidents.Severity = "error" if kind == "retriable" else "critical"

@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Any
 
 from include.contract import AnswerClass, Ask, Mode, Stream, Table
-from include.engine import alerts, incidents
+from include.engine import alerts, incidents, merge
 from include.engine.db import Connection, query, template, transaction
 from include.engine.lease import Cycle
 from include.engine.stage import Names
@@ -79,8 +79,13 @@ def conclude(connection: Connection, stream: Stream, cycle: Cycle, answers: dict
         _doubt(connection, stream, cycle, seen, trusted, tuple(answers))
         return {"seen": seen}
     missed = connection.execute(query("delta.miss"), {**place, "close_after": stream.close_after}).fetchone()
+    opened = connection.execute(query("delta.opened"), place).fetchone()
     assert missed is not None
+    assert opened is not None
     connection.execute(query("delta.show"), place)
+    if (missed["closed"] or opened["opened"]) and stream.tables[0].session_date is None:
+        # A file of the open items alone changes with them, though no row does.
+        merge.mark_stale(connection, stream.tables[0], ["all"])
     connection.execute(query("delta.whole_again"), place)
     return {"seen": seen, "missed": missed["missed"], "closed": missed["closed"]}
 

@@ -52,7 +52,7 @@ def newest(connection: Connection, stream: Stream, table: Table, cycle_id: int, 
     run = _runner(connection, "merge", Names(table).parts, _values(stream, cycle_id, attempt))
     found, partitions = _merge(run)
     withdrawn = run("withdraw")
-    _mark_stale(connection, table, [*(withdrawn["partitions"] or ()), *partitions])
+    mark_stale(connection, table, [*(withdrawn["partitions"] or ()), *partitions])
     return found + Counts(withdrawn=withdrawn["withdrawn"])
 
 
@@ -62,7 +62,7 @@ def newest_part(
     """Merge one part of the stage, of so many rows; what the unit no longer gives is for `newest` to take away."""
     with stage.part(connection, table, number, rows) as parts:
         found, partitions = _merge(_runner(connection, "merge", parts, _values(stream, cycle_id, attempt)))
-    _mark_stale(connection, table, partitions)
+    mark_stale(connection, table, partitions)
     return found
 
 
@@ -106,7 +106,7 @@ def rebuild(connection: Connection, stream: Stream, table: Table, cycle_id: int,
     withdrawn = run("withdraw")
     merged = run("merge")
     run("drop_chain")
-    _mark_stale(connection, table, partitions or [])
+    mark_stale(connection, table, partitions or [])
     return Counts(new=merged["new"], changed=merged["changed"], withdrawn=withdrawn["withdrawn"], unchanged=unchanged)
 
 
@@ -138,7 +138,7 @@ def rebuild_part(
     run("add_history")
     merged = run("merge")
     run("drop_part")
-    _mark_stale(connection, table, partitions or [])
+    mark_stale(connection, table, partitions or [])
     return Counts(new=merged["new"], changed=merged["changed"])
 
 
@@ -160,7 +160,8 @@ def _runner(connection: Connection, file: str, parts: Mapping[str, sql.Composabl
     return run
 
 
-def _mark_stale(connection: Connection, table: Table, partitions: list[str | None]) -> None:
+def mark_stale(connection: Connection, table: Table, partitions: Sequence[str | None]) -> None:
+    """Note which parts of a table changed, for the files that are built from it."""
     known = sorted({partition for partition in partitions if partition is not None})
     if known and table.is_published and not table.is_copy:
         connection.execute(template("merge.mark_stale"), {"table": table.qualified, "partitions": known})

@@ -113,7 +113,7 @@ def write(connection: Connection, release: Release, table: Table, part: Part, fi
     connection.execute(query("publish.text_form"))
     place = {"table": table.qualified, "partition": part.name}
     version = _one(connection.execute(query("publish.version"), place).fetchone())["version"]
-    where = _where(table, part)
+    where = _where(release, table, part)
     facts = _one(connection.execute(_facts(table, where)).fetchone())
 
     schema = arrow_schema(release, table)
@@ -160,7 +160,10 @@ def _one(row: dict[str, Any] | None) -> dict[str, Any]:
     return row
 
 
-def _where(table: Table, part: Part) -> sql.Composable:
+def _where(release: Release, table: Table, part: Part) -> sql.Composable:
+    if release.open_items_of is not None:
+        key = sql.SQL(", ").join(sql.Identifier(name) for name in table.key)
+        return template("export.open_items", stream=sql.Literal(release.open_items_of), key=key)
     if part.first is None or part.after is None:
         return template("export.whole")
     if table.session_date is None:

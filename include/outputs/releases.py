@@ -48,7 +48,8 @@ class Release:
 
     `table` is the qualified name of the table that it is made from, `path` the pattern of its files in the
     repository (`{month}` stands for YYYY-MM), `cut` how it is divided: by the month of the session date, or not
-    at all. `priority` orders the releases when several wait: small and urgent ones have small numbers.
+    at all. `open_items_of` names the listing whose items its rows are, where those that have departed are left out.
+    `priority` orders the releases when several wait: small and urgent ones have small numbers.
     """
 
     name: str
@@ -58,18 +59,21 @@ class Release:
     cut: Literal["month", "whole"]
     terms: Terms
     visibility: Literal["private", "public"] = "private"
+    open_items_of: str | None = None
     priority: int = 100
 
     def __post_init__(self) -> None:
         """Refuse a declaration that would publish wrongly.
 
         Raises:
-            ReleaseError: public without terms, or a path that does not fit the cut.
+            ReleaseError: public without terms, a path that does not fit the cut, or open items by month.
         """
         if self.visibility == "public" and not (self.terms.source and self.terms.read_on):
             raise ReleaseError(f"Release {self.name} is public, so its terms must name a source and a date.")
         if ("{month}" in self.path) != (self.cut == "month"):
             raise ReleaseError(f"The path {self.path!r} of release {self.name} does not fit its cut, {self.cut}.")
+        if self.open_items_of and self.cut != "whole":
+            raise ReleaseError(f"Release {self.name} is of the items that are open, so it is not cut into months.")
 
     def part(self, name: str) -> Part:
         """Return a part by its name: a month as YYYY-MM, or `all` where the release is not divided.
@@ -89,6 +93,8 @@ class Release:
 
 
 _ALPACA = Terms("Alpaca's market data agreement forbids redistribution; published privately.")
+
+_KRX = Terms("KRX forbids redistribution of its data; published privately.")
 
 _FRED = Terms("FRED's terms leave series of other owners to their own; published privately.")
 
@@ -144,6 +150,15 @@ RELEASES: tuple[Release, ...] = (
         path="alpaca/calendar.parquet",
         cut="whole",
         terms=_ALPACA,
+    ),
+    Release(
+        name="kind/companies",
+        title="Companies listed in Korea on KOSPI and KOSDAQ, as listed now (KIND)",
+        table="market.kind_companies",
+        path="kind/companies.parquet",
+        cut="whole",
+        terms=_KRX,
+        open_items_of="kind.companies",
     ),
     Release(
         name="alpaca/bars_1m",

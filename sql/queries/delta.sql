@@ -12,6 +12,12 @@ select (select count(*) from collect.seen_items where cycle_id = %(cycle)s) as s
                 where c.stream = %(stream)s and c.window_start > %(window_start)s and c.cycle_status = 'SUCCESS') as is_overtaken,
        exists (select 1 from collect.quarantine q where q.cycle_id = %(cycle)s and q.rule = 'parse') as is_unread;
 
+-- name: opened
+-- How many items a listing shows that were not open before it.
+select count(*) as opened
+  from collect.seen_items s left join collect.items i on i.stream = %(stream)s and i.item_key = s.item_key and i.closed_at is null
+ where s.cycle_id = %(cycle)s and i.item_key is null;
+
 -- name: show
 -- Items that the listing showed: new ones begin, closed ones are open again, none is missed.
 insert into collect.items as i (stream, item_key, first_seen_at, last_seen_at)

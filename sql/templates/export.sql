@@ -20,6 +20,10 @@ select count(*) as rows, max(fetch_id) as newest_fetch, min({session_date}) as f
 -- All rows.
 true;
 
+-- name: open_items
+-- The rows whose items are open.
+exists (select 1 from collect.items i where i.stream = {stream} and i.item_key = concat_ws('/', {key}) and i.closed_at is null);
+
 -- name: text_order
 -- Text is ordered by its bytes, the same on every server whatever its collation.
 {column} collate "C";

@@ -358,10 +358,10 @@ def test_a_list_of_the_usual_size_resolves_the_doubt(listing: List) -> None:
 def test_a_small_list_is_an_incident_until_its_doubt_is_resolved(listing: List) -> None:
     desk, key = listing.desk, f"quarantine/{listing.desk.stream.name}/{delta.SMALL_LISTING}"
     listing.poll("A B C")
-    lookout.look(desk.url, [])
+    lookout.look(desk.url, [desk.stream])
     assert key in {row["incident_key"] for row in incidents.listed(desk.url)}
     listing.poll(FULL)
-    lookout.look(desk.url, [])
+    lookout.look(desk.url, [desk.stream])
     assert key not in {row["incident_key"] for row in incidents.listed(desk.url)}
     assert any(text.startswith("RECOVERED") and delta.SMALL_LISTING in text for text in desk.alerts())
 

@@ -5,7 +5,7 @@ Promises: nothing is parsed or imported here; each function returns complaints, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tests.house.rooms import HEAVY
@@ -73,9 +73,11 @@ def words(seen: Seen) -> list[str]:
     ]
 
 
-def tags(seen: Seen, sources: Iterable[str]) -> list[str]:
-    """Tags outside the policy: `source:<source>` with `kind:<kind>`, or `system` for all else."""
-    names = set(sources)
+def tags(seen: Seen, sources: Mapping[str, str]) -> list[str]:
+    """Tags outside the policy: `source:<source>` with `kind:<kind>`, or `system` for all else.
+
+    `sources` gives the id of each source's main DAG.
+    """
     found = []
     for dag_id, dag in seen["dags"].items():
         source = [tag.removeprefix("source:") for tag in dag["tags"] if tag.startswith("source:")]
@@ -86,22 +88,22 @@ def tags(seen: Seen, sources: Iterable[str]) -> list[str]:
         if len(source) + len(others) != 1:
             found.append(f"{dag_id} must have one tag `source:…`, or `system`; it has {dag['tags']}")
         for each in source:
-            if each not in names:
+            if each not in sources:
                 found.append(f"{dag_id} is tagged with {each!r}, which is no source of the registry")
-            elif dag_id != each and not dag_id.startswith(f"{each}_"):
-                found.append(f"{dag_id} belongs to {each}: its id is {each!r} or begins with '{each}_'")
+            elif dag_id != sources[each] and not dag_id.startswith(f"{each}_"):
+                found.append(f"{dag_id} belongs to {each}: its id is {sources[each]!r} or begins with '{each}_'")
             if not kinds:
                 found.append(f"{dag_id} has no tag `kind:…`")
     return found
 
 
-def registered(seen: Seen, sources: Iterable[str]) -> list[str]:
-    """Sources without the DAG that is named after them, in the file that is named after them."""
+def registered(seen: Seen, sources: Mapping[str, str]) -> list[str]:
+    """Sources without their main DAG, in the file that is named after it."""
     found = []
-    for source in sources:
-        dag = seen["dags"].get(source)
+    for source, dag_id in sources.items():
+        dag = seen["dags"].get(dag_id)
         if dag is None:
-            found.append(f"the source {source!r} has no DAG of that id")
-        elif dag["file"] != f"{source}.py":
-            found.append(f"the DAG {source!r} is in {dag['file']}, not in {source}.py")
+            found.append(f"the source {source!r} has no DAG of the id {dag_id!r}")
+        elif dag["file"] != f"{dag_id}.py":
+            found.append(f"the DAG {dag_id!r} is in {dag['file']}, not in {dag_id}.py")
     return found

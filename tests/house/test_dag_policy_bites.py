@@ -8,6 +8,7 @@ import pytest
 
 from tests.house import dag_policy, parsing
 
+MAIN = {"finra": "finra"}
 GOOD = '''
 """A DAG that obeys."""
 from datetime import datetime, timedelta, timezone
@@ -139,7 +140,7 @@ def test_an_unprovisioned_pool_a_missing_timeout_and_missing_words_are_seen(bad)
 
 
 def test_tags_outside_the_policy_are_seen(bad):
-    complaints = " ".join(dag_policy.tags(bad, ["finra"]))
+    complaints = " ".join(dag_policy.tags(bad, MAIN))
     assert "outside the policy: ['mine']" in complaints
     assert "begins with 'finra_'" in complaints
     assert "no tag `kind:…`" in complaints
@@ -149,8 +150,8 @@ def test_the_obedient_dag_has_no_complaint(good):
     assert dag_policy.pools(good, ["hf_push"]) == []
     assert dag_policy.timeouts(good) == []
     assert dag_policy.words(good) == []
-    assert dag_policy.tags(good, ["finra"]) == []
-    assert dag_policy.registered(good, ["finra"]) == []
+    assert dag_policy.tags(good, MAIN) == []
+    assert dag_policy.registered(good, MAIN) == []
 
 
 @pytest.mark.parametrize(
@@ -164,15 +165,15 @@ def test_the_obedient_dag_has_no_complaint(good):
 )
 def test_each_wrong_set_of_tags_is_seen(good, tags):
     good["dags"]["finra"]["tags"] = tags
-    assert dag_policy.tags(good, ["finra"])
+    assert dag_policy.tags(good, MAIN)
 
 
 def test_a_system_dag_needs_no_source(good):
     good["dags"]["finra"]["tags"] = ["system"]
-    assert dag_policy.tags(good, ["finra"]) == []
+    assert dag_policy.tags(good, MAIN) == []
 
 
 def test_a_source_without_its_dag_or_file_is_seen(good):
-    assert dag_policy.registered(good, ["finra", "sec"]) == ["the source 'sec' has no DAG of that id"]
+    assert dag_policy.registered(good, {**MAIN, "sec": "sec"}) == ["the source 'sec' has no DAG of the id 'sec'"]
     good["dags"]["finra"]["file"] = "all.py"
-    assert dag_policy.registered(good, ["finra"]) == ["the DAG 'finra' is in all.py, not in finra.py"]
+    assert dag_policy.registered(good, MAIN) == ["the DAG 'finra' is in all.py, not in finra.py"]

@@ -1,0 +1,378 @@
+"""KIND collected from its stand-in: weeks of mornings with arrivals and departures, and days on which no list comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from include import registry
+from include.contract import CycleStatus, HostGroup, Mode, Outcome
+from include.engine import changes, cycle, dispatch, jobs, quarantine, replay, windows
+from include.engine.verdict import Verdict
+from include.outputs import outbox, releases
+from include.sandbox.kind_market import KONEX, generated
+from include.sources.kind.tables import COMPANIES
+from tests.fixtures_sandbox import RunningSandbox, Start
+from tests.sources.places import Place, copy_ledger
+
+SEOUL = ZoneInfo("Asia/Seoul")
+STREAM = replace(registry.stream("kind.companies"), host_group=HostGroup("kind", timedelta(0), timedelta(hours=2)))
+FIRST = date(2026, 9, 14)
+SIZE = 60
+
+
+def kst(day: date, hour: int = 8, minute: int = 0) -> datetime:
+    return datetime(day.year, day.month, day.day, hour, minute, tzinfo=SEOUL)
+
+
+@dataclass
+class Model:
+    """What is listed by the rules, told from what each morning's list shows: written beside the product."""
+
+    missed: dict[str, int] = field(default_factory=dict)
+    believed: int = 0
+
+    def morning(self, shown: set[str] | None) -> None:
+        """A list came, or none did."""
+        if shown is None or len(shown) < 0.8 * self.believed:
+            return
+        self.believed = len(shown)
+        for code in list(self.missed):
+            self.missed[code] += 1
+            if self.missed[code] == STREAM.close_after and code not in shown:
+                del self.missed[code]
+        self.missed |= dict.fromkeys(shown, 0)
+
+
+@dataclass
+class Desk:
+    """One place with the stand-in, from midnight to nine."""
+
+    place: Place
+    running: RunningSandbox
+    model: Model = field(default_factory=Model)
+
+    def nap(self, seconds: float) -> None:
+        self.place.at(self.place.now() + timedelta(seconds=seconds))
+
+    def work(self) -> Verdict | None:
+        return cycle.work(replace(self.place.worker(STREAM), nap=self.nap), STREAM, Mode.POLL, None)
+
+    def poll(self, day: date, minutes: int = 1) -> Verdict:
+        self.place.at(kst(day, 8, minutes))
+        windows.declare(self.place.url, (STREAM,))
+        assert windows.open_due(self.place.url, STREAM) is not None
+        verdict = self.work()
+        assert verdict is not None
+        assert self.work() is None
+        return verdict
+
+    def morning(self, day: date) -> tuple[Verdict, bool]:
+        """Midnight, the window, and nine: what came of it, and whether the snapshot calls it late."""
+        self.place.at(kst(day, 0, 1))
+        dispatch.dispatch(self.place.url, (STREAM,))
+        verdict = self.poll(day)
+        self.place.at(kst(day, 9))
+        self.place.sql("select collect.capture(%s, %s)", day, "a test")
+        query = "select is_late from collect.sla_snapshot_sources where snapshot_date = %s and stream = %s"
+        (row,) = self.place.sql(query, day, STREAM.name)
+        return verdict, row["is_late"]
+
+    def switch(self, switch: str, **order: Any) -> None:
+        self.running.switch("kind", switch, **order)
+
+    def show(self, what: str, first: date, days: int = 1, **more: Any) -> None:
+        span = {"from": kst(first).isoformat(), "until": kst(first + timedelta(days=days)).isoformat()}
+        self.switch("show", what=what, **span, **more)
+
+    def universe(self) -> dict[str, dict[str, Any]]:
+        return {row["code"]: row for row in self.place.sql("select * from market.kind_universe")}
+
+    def as_of(self, day: date) -> dict[str, dict[str, Any]]:
+        return {row["code"]: row for row in self.place.sql("select * from market.kind_as_of(%s)", day)}
+
+    def departed(self) -> set[str]:
+        return {row["code"] for row in self.place.sql("select code from market.kind_departed")}
+
+    def untold(self) -> int:
+        return changes.untold(self.place.url, STREAM.name).changed
+
+    def asked(self) -> int:
+        return len(self.running.requests(host="kind.krx.co.kr"))
+
+    def incidents(self) -> set[str]:
+        return {row["incident_key"] for row in self.place.sql("select * from ops.incidents where closed_at is null")}
+
+
+@pytest.fixture
+def desk(place: Callable[[], Place], sandbox: Start) -> Callable[..., Desk]:
+    def make(size: int = SIZE) -> Desk:
+        made = place()
+        made.at(kst(FIRST - timedelta(days=2)))
+        windows.declare(made.url, (STREAM,))
+        running = sandbox(clock=made.now, companies=size)
+        made.sandbox_url = running.url
+        return Desk(made, running)
+
+    return make
+
+
+def on(day: date) -> str:
+    """Ten in the evening before: the list of that morning shows it."""
+    return (kst(day) - timedelta(hours=10)).isoformat()
+
+
+def initial(size: int = SIZE) -> list[str]:
+    return sorted(company.code for company in generated(7, size) if company.market != KONEX)
+
+
+# --- mornings
+
+
+def play(here: Desk, days: list[date], chance: Random) -> dict[date, set[str]]:
+    """Mornings with whatever happens, each judged at nine; returns the universe of each."""
+    alive, gone, universes = set(initial(len(initial()) if len(days) < 60 else 400)), set[str](), dict[date, set[str]]()
+    number = 0
+    for day in days:
+        broken = None
+        for _ in range(chance.choice((0, 0, 1, 1, 2))):
+            event = chance.choice(("list", "delist", "delist", "rename", "sector", "back", "konex", "hide"))
+            if event == "list":
+                number += 1
+                code = f"{number:04d}{chance.choice('GKL')}0"
+                here.switch("list", code=code, at=on(day))
+                alive.add(code)
+            elif event == "back" and gone:
+                code = gone.pop()
+                here.switch("list", code=code, at=on(day), name="다시왔네")
+                alive.add(code)
+            elif event == "konex":
+                number += 1
+                here.switch("list", code=f"9{number:04d}0", market=KONEX, at=on(day))
+            else:
+                code = chance.choice(sorted(alive))
+                if event == "delist":
+                    here.switch("delist", code=code, at=on(day))
+                    alive.discard(code)
+                    gone.add(code)
+                elif event == "hide":
+                    here.switch("hide", code=code, day=day.isoformat())
+                    broken = code
+                else:
+                    changed = {"name": f"새이름{day:%m%d}"} if event == "rename" else {"sector": "다른 업종"}
+                    here.switch("change", code=code, at=on(day), **changed)
+        what = chance.choice(("list",) * 8 + ("maintenance", "blocked", "small", "cut", "without_markets", "bad_bytes"))
+        if what != "list":
+            here.show(what, day, share=0.6)
+        verdict, is_late = here.morning(day)
+        is_list = what in ("list", "small", "without_markets", "bad_bytes")
+        assert (verdict.status is CycleStatus.SUCCESS) is is_list, (day, what, verdict.words)
+        assert is_late is not is_list, (day, what)
+        here.model.morning(alive - {broken} if what == "list" else None)
+        assert set(here.universe()) == set(here.model.missed), (day, what)
+        assert set(here.as_of(day)) == set(here.model.missed)
+        universes[day] = set(here.model.missed)
+    return universes
+
+
+def test_every_nine_sees_the_right_universe_and_a_replay_makes_the_same_tables(
+    desk: Callable[..., Desk], place: Callable[[], Place]
+) -> None:
+    here = desk()
+    days = [FIRST + timedelta(days=n) for n in range(20)]
+    universes = play(here, days, Random(4))
+    assert here.departed()
+    # The past is still what it was.
+    for day, universe in universes.items():
+        back = set(here.as_of(day)) - universe
+        assert universe <= set(here.as_of(day))
+        # Only who came back counts as listed in between.
+        assert back <= set(here.universe())
+
+    again = place()
+    again.at(here.place.now())
+    again.raw = here.place.raw
+    copy_ledger(here.place.url, again.url)
+    windows.declare(again.url, (STREAM,))
+    asked = here.asked()
+    request = jobs.JobRequest(Mode.REPLAY, (STREAM,), days[0], days[-1], reason="a test")
+    jobs.start(again.url, request)
+    jobs.plan(again.url, request, STREAM)
+    while replay.work(again.worker(STREAM), STREAM, request.name) is not None:
+        continue
+    assert jobs.conclude(again.url, request.name)[0] in ("success", "partial")
+    assert again.tables(STREAM, "sent_at", "fetch_id") == here.place.tables(STREAM, "sent_at", "fetch_id")
+    assert here.asked() == asked
+
+
+def test_names_industries_and_markets_are_kept_as_they_were(desk: Callable[..., Desk]) -> None:
+    here = desk()
+    code = initial()[20]
+    here.poll(FIRST)
+    before = here.universe()[code]
+    next_day, third = FIRST + timedelta(days=1), FIRST + timedelta(days=2)
+    here.switch("change", code=code, at=on(next_day), name="새이름", sector="새 업종")
+    here.switch("change", code=code, at=on(third), market="유가", closing_month="03월")
+    here.poll(next_day)
+    here.poll(third)
+    now = here.universe()[code]
+    assert (now["name"], now["sector"], now["market"], now["closing_month"]) == ("새이름", "새 업종", "KOSPI", 3)
+    assert here.as_of(FIRST)[code]["name"] == before["name"]
+    assert here.as_of(next_day)[code]["name"] == "새이름"
+    assert here.as_of(next_day)[code]["closing_month"] == before["closing_month"]
+    history = here.place.sql("select * from market.kind_companies_history where code = %s order by sent_at", code)
+    assert [row["reason"] for row in history] == ["revised", "revised"]
+
+
+def test_a_company_departs_after_three_lists_without_it_and_one_that_is_back_is_listed_again(
+    desk: Callable[..., Desk],
+) -> None:
+    here = desk()
+    code, glitch = initial()[5], initial()[9]
+    days = [FIRST + timedelta(days=n) for n in range(6)]
+    here.switch("delist", code=code, at=on(days[1]))
+    here.switch("hide", code=glitch, day=days[2].isoformat())
+    seen = []
+    for day in days:
+        here.poll(day)
+        seen.append((code in here.universe(), glitch in here.universe()))
+    assert seen == [(True, True)] * 3 + [(False, True)] * 3
+    assert here.departed() == {code}
+    here.switch("list", code=code, at=on(days[-1] + timedelta(days=1)), name="다시왔네")
+    here.poll(days[-1] + timedelta(days=1))
+    assert here.universe()[code]["name"] == "다시왔네"
+    assert here.departed() == set()
+
+
+def test_who_moves_up_from_konex_arrives(desk: Callable[..., Desk]) -> None:
+    here = desk()
+    small = next(company for company in generated(7, SIZE) if company.market == KONEX)
+    here.poll(FIRST)
+    left_out = {row["code"] for row in here.place.sql("select code from market.kind_excluded")}
+    assert small.code in left_out
+    assert small.code not in here.universe()
+    here.switch("change", code=small.code, at=on(FIRST + timedelta(days=1)), market="코스닥")
+    here.poll(FIRST + timedelta(days=1))
+    assert here.universe()[small.code]["market"] == "KOSDAQ"
+    assert {row["code"] for row in here.place.sql("select code from market.kind_excluded")} == left_out - {small.code}
+
+
+# --- what changed
+
+
+def test_a_list_with_the_same_content_in_other_bytes_changes_nothing_and_an_arrival_does(
+    desk: Callable[..., Desk],
+) -> None:
+    here = desk()
+    here.poll(FIRST)
+    assert here.untold() == len(generated(7, SIZE))
+    changes.confirm(here.place.url, changes.untold(here.place.url, STREAM.name))
+    verdict = here.poll(FIRST + timedelta(days=1))
+    assert verdict.outcome is Outcome.SUCCESS
+    assert here.untold() == 0
+    (hashes,) = here.place.sql("select count(distinct sha256) as n from collect.fetches")
+    assert hashes["n"] == 2
+    here.switch("list", code="0042K0", at=on(FIRST + timedelta(days=2)))
+    here.poll(FIRST + timedelta(days=2))
+    # What the asset's event is sent for.
+    assert here.untold() == 1
+
+
+# --- days on which no list comes
+
+
+# What is shown in place of the list, how the window ends, and after how many requests.
+PAGES = (
+    ("maintenance", CycleStatus.FAILED, "retriable", 1),
+    ("blocked", CycleStatus.FAILED, "refused", 1),
+    ("form", CycleStatus.FAILED, "refused", 1),
+    ("nobody", CycleStatus.FAILED, "retriable", 1),
+    ("headings_only", CycleStatus.FAILED, "retriable", 1),
+    ("nothing", CycleStatus.FAILED, "retriable", 1),
+    ("cut", CycleStatus.FAILED, "retriable", 4),
+    ("small", CycleStatus.SUCCESS, None, 1),
+    ("without_markets", CycleStatus.SUCCESS, None, 1),
+    ("bad_bytes", CycleStatus.SUCCESS, None, 1),
+    ("twice", CycleStatus.SUCCESS, None, 1),
+    ("utf8", CycleStatus.SUCCESS, None, 1),
+)
+
+
+def test_what_is_no_whole_list_leaves_the_universe_as_it_is_and_is_not_asked_for_again_that_day(
+    desk: Callable[..., Desk],
+) -> None:
+    here, day = desk(), FIRST
+    here.poll(day)
+    universe = set(here.universe())
+    for what, status, kind, requests in PAGES:
+        day += timedelta(days=1)
+        here.show(what, day, share=0.5)
+        asked = here.asked()
+        verdict = here.poll(day)
+        (row,) = here.place.sql("select failure_kind from collect.cycles where cycle_id = %s", verdict.cycle_id)
+        assert (verdict.status, row["failure_kind"]) == (status, kind), (what, verdict.words)
+        assert here.asked() - asked == requests, what
+        for hour, minute in ((8, 11), (8, 45), (12, 5), (23, 59)):
+            here.place.at(kst(day, hour, minute))
+            windows.open_due(here.place.url, STREAM)
+            assert here.work() is None
+        assert here.asked() - asked == requests, what
+        assert set(here.universe()) == universe, what
+        # The next day's list puts an end to all of it.
+        day += timedelta(days=1)
+        assert here.poll(day).outcome is Outcome.SUCCESS, what
+        assert set(here.universe()) == universe, what
+        assert quarantine.entries(here.place.url, STREAM.name) == [], what
+
+
+def test_a_half_list_day_after_day_closes_nobody_until_an_operator_accepts_it(desk: Callable[..., Desk]) -> None:
+    here = desk()
+    here.poll(FIRST)
+    universe = set(here.universe())
+    here.show("small", FIRST + timedelta(days=1), days=9, share=0.5)
+    for n in range(1, 6):
+        here.poll(FIRST + timedelta(days=n))
+    assert set(here.universe()) == universe
+    assert any(key.startswith("quarantine/kind.companies") for key in here.incidents())
+    entry = quarantine.entries(here.place.url, STREAM.name)[0]
+    quarantine.accept(here.place.url, STREAM, entry["quarantine_id"], "a test", "half of them left")
+    for n in range(6, 9):
+        here.poll(FIRST + timedelta(days=n))
+    assert len(here.universe()) < len(universe)
+
+
+def test_the_portal_being_away_is_tried_a_few_times_and_then_left(desk: Callable[..., Desk]) -> None:
+    here = desk()
+    here.running.fault(match={"host": "kind.krx.co.kr"}, status=503, n=2)
+    assert here.poll(FIRST).outcome is Outcome.SUCCESS
+    here.running.fault(match={"host": "kind.krx.co.kr"}, reset=True, n=None)
+    asked = here.asked()
+    verdict = here.poll(FIRST + timedelta(days=1))
+    assert verdict.status is CycleStatus.FAILED
+    assert here.asked() - asked == 4
+
+
+# --- the file
+
+
+def test_the_published_file_is_of_those_that_are_listed(desk: Callable[..., Desk], tmp_path: Path) -> None:
+    here = desk()
+    code, days = initial()[5], [FIRST + timedelta(days=n) for n in range(5)]
+    here.switch("delist", code=code, at=on(days[1]))
+    release = releases.release("kind/companies")
+    built: list[tuple[bool, int]] = []
+    for day in days:
+        here.poll(day)
+        made = outbox.build(here.place.url, release, COMPANIES, str(tmp_path / "outbox"), "a test")
+        files = here.place.sql("select rows from publish.files order by file_id desc limit 1")
+        built.append((bool(made.queued), files[0]["rows"]))
+    # Made at first, and once more when somebody has departed; the same content is not a new file.
+    size = len(initial())
+    assert built == [(True, size), (False, size), (False, size), (True, size - 1), (False, size - 1)]
