@@ -46,7 +46,8 @@ ROOMS: dict[str, Room] = {
         Room("states", (), "the states and kinds that the contract gives on: names alone"),
         Room("timing", ("reach",), "schedules and budgets, which the contract gives on: frozen data alone"),
         Room("reach", (), "how an upstream is reached, which the contract gives on: plain data"),
-        Room("contract", ("states", "timing", "reach"), "the shared words: standard library alone"),
+        Room("refusals", (), "ways to say no, which the contract gives on: exceptions alone"),
+        Room("contract", ("states", "timing", "reach", "refusals"), "the shared words: standard library alone"),
         Room("settings", (), "a leaf that everyone else may read"),
         Room("calendars", ("contract",), "a leaf: which days and windows are due, asked by whoever needs it"),
         Room("schedules", ("contract", "settings"), "a leaf: the times that an installation sets"),
@@ -205,7 +206,7 @@ def _complaint(path: str, room: Room, target: str) -> str | None:
     if top == "airflow":
         return None if room.airflow else f"{room.name} does not know Airflow ({room.why})"
     if top != "include":
-        if room.name in ("contract", "states", "timing", "reach") and top not in sys.stdlib_module_names:
+        if room.name in ("contract", "states", "timing", "reach", "refusals") and top not in sys.stdlib_module_names:
             return f"{room.name} imports the standard library alone, not {top}"
         return None
     if not rest:
