@@ -271,6 +271,7 @@ def test_a_tier_without_anybody_is_an_error_that_says_where() -> None:
         ({"lists": {"mine": ["AAPL"]}}, None, "is no company"),
         ({"lists": {"mine": [{"cik": 1, "from": "soon"}]}}, None, "is no company"),
         ({"lists": {"nyse": [1]}}, None, "none of them a tier's"),
+        ({"forms": "10-K"}, None, "forms must be all, or a list"),
         ({"documnets": "all"}, None, "'documnets', which nobody knows"),
         ({"companies": ["nasdaq", "nyse"]}, None, "one exchange"),
     ):
@@ -289,7 +290,12 @@ def test_membership_is_dated() -> None:
     assert policy.knows("sp500")
     assert policy.knows("0000320193")
     assert not policy.knows("AAPL")
+    some = universe.policy({"forms": ["10-K", 4]}, None)
+    assert [form for form in ("10-K", "10-K/A", "4", "4/A", "10-KT", "8-K") if some.wants_form(form)] == [
+        "10-K", "10-K/A", "4", "4/A",
+    ]  # fmt: skip
     everybody = universe.policy({}, None)
+    assert everybody.wants_form("8-K")
     assert everybody.wants_documents(1, DAY)
 
 

@@ -39,9 +39,13 @@ class Member:
 
 @dataclass(frozen=True)
 class Policy:
-    """What is collected whole (`documents`) and who is followed one by one (`companies`): tiers or lists by name."""
+    """What is collected whole (`documents`) and who is followed one by one (`companies`): tiers or lists by name.
+
+    `forms` limits what is collected whole to some form types and their amendments; all of them where it is empty.
+    """
 
     documents: str = ALL
+    forms: frozenset[str] = frozenset()
     companies: tuple[str, ...] = ()
     lists: Mapping[str, tuple[Member, ...]] = field(default_factory=dict)
 
@@ -52,6 +56,10 @@ class Policy:
     def wants_documents(self, cik: int, day: date) -> bool:
         """Say whether a company's filings of a day are collected whole; exchanges are told by the database."""
         return self.documents not in self.lists or cik in self.members(self.documents, day)
+
+    def wants_form(self, form: str) -> bool:
+        """Say whether filings of a form are collected whole."""
+        return not self.forms or form in self.forms or form.removesuffix("/A") in self.forms
 
     def followed(self, listed: Sequence[str], day: date) -> tuple[int, ...]:
         """Return who is followed on a day: the lists, then `listed`, who is on the exchanges that are followed."""
@@ -81,9 +89,9 @@ def policy(configured: Any, members: Any) -> Policy:
         UniverseUnfit: something is missing, empty or unknown.
     """
     given = configured if isinstance(configured, Mapping) else {}
-    if unknown := sorted(set(given) - {"documents", "companies", "lists"}):
+    if unknown := sorted(set(given) - {"documents", "forms", "companies", "lists"}):
         raise UniverseUnfit(
-            f"{CONFIGURATION} has {unknown[0]!r}, which nobody knows; it has documents, companies, lists."
+            f"{CONFIGURATION} has {unknown[0]!r}, which nobody knows; it has documents, forms, companies and lists."
         )
     own = given.get("lists") or {}
     if not isinstance(own, Mapping) or {ALL, SP500, *EXCHANGES} & set(own):
@@ -109,7 +117,16 @@ def policy(configured: Any, members: Any) -> Policy:
             )
     if len([name for name in used if name in EXCHANGES]) > 1:
         raise UniverseUnfit(f"{CONFIGURATION}: companies may name one exchange; name the other as a list.")
-    return Policy(documents, used, lists)
+    return Policy(documents, _forms(given.get("forms", ALL)), used, lists)
+
+
+def _forms(given: Any) -> frozenset[str]:
+    if given == ALL:
+        return frozenset()
+    # YAML reads a bare 4 as a number.
+    if isinstance(given, str) or not isinstance(given, Sequence) or not given:
+        raise UniverseUnfit(f"{CONFIGURATION}: forms must be all, or a list such as [10-K, 8-K, '4'].")
+    return frozenset(str(form) for form in given)
 
 
 def _members(file: str, name: str, companies: Any) -> tuple[Member, ...]:

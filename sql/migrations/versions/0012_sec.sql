@@ -569,20 +569,20 @@ $$;
 comment on function filings.sec_tickers_as_of(timestamptz) is 'Who had which ticker at an instant, as it had been collected by then';
 
 create view filings.sec_wanted as
-    select s.accession, s.cik, s.accession || '/' || s.cik || '/' || s.filed_date as subject, s.filed_date, true as is_all,
+    select s.accession, s.cik, s.form, s.accession || '/' || s.cik || '/' || s.filed_date as subject, s.filed_date, true as is_all,
            coalesce(u.is_nasdaq, false) as is_nasdaq, coalesce(u.is_nyse, false) as is_nyse
-      from (select f.accession, f.cik, f.filed_date from filings.sec_feed f
+      from (select f.accession, f.cik, f.form, f.filed_date from filings.sec_feed f
              where f.seen_at >= (select collect.clock() - interval '10 days')
             union
-            select d.accession, d.cik, d.filed_date from filings.sec_daily_index d
+            select d.accession, d.cik, d.form, d.filed_date from filings.sec_daily_index d
              where d.sent_at >= (select collect.clock() - interval '10 days')
                and d.index_date >= (select (collect.clock() - interval '20 days')::date)
             union
-            select q.accession, q.cik, q.filed_date from filings.sec_full_index q
+            select q.accession, q.cik, q.form, q.filed_date from filings.sec_full_index q
              where q.sent_at >= (select collect.clock() - interval '10 days')
                and q.filed_date >= (select (collect.clock() - interval '100 days')::date)
                and exists (select 1 from filings.sec_full_index o where o.unit = q.unit and o.sent_at < q.sent_at)) s
       left join filings.sec_universe u on u.subject = s.cik::text;
 comment on view filings.sec_wanted is
-    'Filings that were found in the last ten days, one row for each party, and the exchanges that the party is listed on: what the '
+    'Filings that were found in the last ten days, one row for each party and form, and the exchanges that the party is listed on: what the '
     'streams of documents choose from. Of a quarterly index only what a later version of it added; older ground is for backfills';
