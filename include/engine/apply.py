@@ -4,8 +4,9 @@ Promises: the cycle's row is locked under its token first of all, the gate is th
 pending keys, checkpoint, alerts and the cycle's state commit together or not at all. A unit of more rows than one
 transaction writes goes in parts under the same token, all of it staged before the first; what notes it as applied,
 and what takes rows away that it no longer gives, comes with the last. A deadlock repeats the reading and the apply
-under the same token, up to three times. Never: no request, no file write and no sleep inside a transaction, and no
-unit whole in memory.
+under the same token, up to three times. Rows that fit into one transaction are read before it begins. Never: no
+request, no file write and no sleep inside a transaction, no stored answer opened while anything is locked, and no
+larger unit whole in memory.
 """
 
 from __future__ import annotations
@@ -165,13 +166,16 @@ def apply(
         RowsUnreadable: read again and repeat without that asking.
         Interrupted: `may_go_on` said no; the parts before are written.
     """
+    if not in_parts:
+        held = stage.hold((*newest, *rebuilt), stream.tables, stage.MOST_ROWS)
+        newest, rebuilt = held[: len(newest)], held[len(newest) :]
     seconds = STAGING_SECONDS if in_parts else STATEMENT_SECONDS
     months.ensure(lease.url, stream, (*newest, *rebuilt))
     connection = connect(lease.url, application="daybook apply", statement_timeout=seconds)
     try:
         if in_parts:
             return _in_parts(connection, lease, stream, list(_by_unit(newest, rebuilt)), finish, may_go_on)
-        return _at_once(connection, lease, stream, ((newest, False), (rebuilt, True)), finish, stage.MOST_ROWS)
+        return _at_once(connection, lease, stream, ((newest, False), (rebuilt, True)), finish)
     finally:
         connection.close()
 
@@ -182,23 +186,37 @@ def _at_once(
     stream: Stream,
     groups: Iterable[tuple[Sequence[Reading], bool]],
     finish: Finish,
-    most: int | None,
 ) -> tuple[Counts, CycleStatus]:
-    """Apply in one transaction, of so many rows at most."""
+    """Apply rows that are held in one transaction."""
     lease.guard(connection)
-    counts, left, written = Counts(), most, list[steps.Group]()
+    counts, written = Counts(), list[steps.Group]()
     for given, is_rebuild in groups:
         for readings in months.split(stream, given):
             group = steps.gather(connection, lease.cycle, stream, readings, is_rebuild)
-            steps.lock(connection, group)
-            steps.fill(connection, group, left)
-            counts += steps.check(connection, group)
-            steps.derive(connection, group)
-            counts += steps.write(connection, group)
-            left = left - sum(group.rows.values()) if left is not None else None
+            steps.fill(connection, group)
+            counts += _write(connection, group)
             written.append(group)
     steps.note_outdated(connection, written)
     return _settle(connection, lease, finish, counts, counts)
+
+
+def _whole(
+    connection: Connection, lease: Lease, group: steps.Group, finish: Finish, beat: Callable[[], None]
+) -> tuple[Counts, CycleStatus]:
+    """Apply a large unit in one transaction: staged first, and the cycle's row locked when all of it is there."""
+    steps.fill(connection, group, beat)
+    lease.guard(connection)
+    counts = _write(connection, group)
+    steps.note_outdated(connection, [group])
+    return _settle(connection, lease, finish, counts, counts)
+
+
+def _write(connection: Connection, group: steps.Group) -> Counts:
+    """Turn what is staged into rows."""
+    steps.lock(connection, group)
+    counts = steps.check(connection, group)
+    steps.derive(connection, group)
+    return counts + steps.write(connection, group)
 
 
 def _by_unit(newest: Sequence[Reading], rebuilt: Sequence[Reading]) -> Iterator[tuple[list[Reading], bool]]:
@@ -230,13 +248,12 @@ def _in_parts(
 
     for position, (readings, is_rebuild) in enumerate(groups, start=1):
         last = finish if position == len(groups) else going_on
+        group = steps.gather(connection, lease.cycle, stream, readings, is_rebuild)
         if behind_pooler():
             # What is staged stays on one server connection, and behind a pooler each transaction has another.
-            beat()
-            counts, status = _at_once(connection, lease, stream, [(readings, is_rebuild)], last, None)
+            counts, status = _whole(connection, lease, group, last, beat)
             total += counts
             continue
-        group = steps.gather(connection, lease.cycle, stream, readings, is_rebuild)
         steps.fill(connection, group, beat=beat)
         connection.commit()
         guarded()

@@ -41,13 +41,15 @@ def ask_all(worker: Worker, asker: fetch.Asker, part: Slice, apply_now: Callable
             if (limit := _day_limit(part, request)) is not None:
                 part.limit = part.limit or limit
                 continue
-            if _slice_is_over(part, request):
-                return Ending("more")
+            if (used := _slice_limit(part, request)) is not None:
+                return Ending("more", used)
             found = _ask_unit(worker, asker, part, request)
             queue.extend(asker.line.kept(partial(frontier.plan_found, part=part, found=found)))
             if request.key in part.open:
-                if _day_limit(part, request) is None:
-                    return Ending("more")
+                following = part.open[request.key].todo[0]
+                used = _slice_limit(part, following)
+                if used is not None and _day_limit(part, following) is None:
+                    return Ending("more", used)
                 continue
             if part.errors.get(request.key, "").startswith("refused: "):
                 return Ending("refused", part.errors[request.key].removeprefix("refused: "))
@@ -98,7 +100,7 @@ def _items_over(part: Slice, apply_now: Callable[[], None]) -> Ending | None:
     if day is not None and part.items >= day:
         part.limit = part.limit or BudgetReason.ITEM_LIMIT
         return Ending("budget", part.limit)
-    return Ending("more") if part.items >= budget.slice_items else None
+    return Ending("more", BudgetReason.ITEM_LIMIT) if part.items >= budget.slice_items else None
 
 
 def _day_limit(part: Slice, request: Request) -> BudgetReason | None:
@@ -135,11 +137,14 @@ def _missing_in_a_row(asker: fetch.Asker, part: Slice, request: Request) -> Endi
     return Ending("refused", f"{group.name}: {why} That is a trouble of access; nothing is taken for missing.")
 
 
-def _slice_is_over(part: Slice, request: Request) -> bool:
+def _slice_limit(part: Slice, request: Request) -> BudgetReason | None:
+    """Return which of the slice's budgets is used up before a request."""
     budget = part.stream.budget
     if time.monotonic() - part.started > budget.slice_seconds:
-        return True
-    return request.kind == "list" and part.list_pages >= budget.slice_list_pages
+        return BudgetReason.SLICE_TIME_LIMIT
+    if request.kind == "list" and part.list_pages >= budget.slice_list_pages:
+        return BudgetReason.LIST_PAGE_LIMIT
+    return None
 
 
 def _ask_unit(worker: Worker, asker: fetch.Asker, part: Slice, first: Request) -> list[Request]:
@@ -159,7 +164,7 @@ def _ask_unit(worker: Worker, asker: fetch.Asker, part: Slice, first: Request) -
             return found
         # The plan knows nothing of what was left out: cut in the middle, the unit would begin anew.
         may_be_cut = not left_out and not (stands and page == stands.page)
-        if head is not None and page and may_be_cut and _slice_is_over(part, request):
+        if head is not None and page and may_be_cut and _slice_limit(part, request) is not None:
             part.open[first.key] = Open(head, page, tuple(todo))
             return found
         try:

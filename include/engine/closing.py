@@ -29,7 +29,7 @@ NOT_PUBLISHED = "not published by its last try"
 class Ending:
     """How the asking ended, with the reason and, where blocked, until when.
 
-    `done`, `more` (the slice's budget is used), `budget` (the day's is; the reason names it), `quota` (no key has
+    `done`, `more` (the slice's budget is used), `budget` (the day's is; the reason names either), `quota` (no key has
     requests left), `stopped`, `blocked` (before asking), `refused` (by the upstream, for good) or `storage` (answers
     cannot be kept).
     """
@@ -159,8 +159,8 @@ def _decide(connection: Connection, part: Slice, ending: Ending) -> Decision:
     if ending.how == "more":
         return Decision(
             CycleStatus.PENDING,
-            f"GOING ON – {place}: this slice's budget is used; the next slice goes on at once.",
-            {},
+            f"GOING ON – {place}: this slice's budget is used ({ending.reason}); the next slice goes on at once.",
+            {"budget": ending.reason},
         )
     if ending.how == "quota" and part.cycle.run_id is not None:
         at = ending.until or now
@@ -385,6 +385,9 @@ def _write_pending(connection: Connection, part: Slice, decision: Decision) -> N
                 again.append(pending.Again(key, PendingReason.FAILED, request.session_date, reason))
             elif (recheck := _recheck(connection, part, key, request.session_date)) is not None:
                 again.append(recheck)
+            elif over and _has_none(part, request):
+                error = "answered with nothing, which is not right here"
+                again.append(pending.Again(key, PendingReason.ASKED_NONE, request.session_date, error))
             else:
                 done.append(key)
         elif answer_class is AnswerClass.ABSENT:
@@ -407,6 +410,15 @@ def _write_pending(connection: Connection, part: Slice, decision: Decision) -> N
     pending.kept(connection, part.cycle.cycle_id, left_out)
     if decision.status is CycleStatus.SUCCESS:
         proposals.propose(connection, part)
+
+
+def _has_none(part: Slice, request: Request) -> bool:
+    """Say whether nothing was answered where there should be something: it is asked for again, seldom and for long."""
+    if part.stream.empty_can_be_right or not (request.expected and request.required and request.session_date):
+        return False
+    answer_class, due = part.answers[request.key], part.plan.pending.get(request.key)
+    had_none = due is not None and due.why is PendingReason.ASKED_NONE
+    return answer_class is AnswerClass.EMPTY or (answer_class is AnswerClass.UNCHANGED and had_none)
 
 
 def _missing_rechecks(connection: Connection, part: Slice, known: set[str]) -> list[pending.Again]:

@@ -8,18 +8,19 @@ outlives its transaction.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import psycopg
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from include.contract import Parsed, ParseError, Stream, Table
+from include.contract import Batch, Parsed, ParseError, Stream, Table
 from include.engine.db import Connection, query, template, told
 from include.engine.raw import RawObjectDamaged, RawObjectMissing
 
@@ -184,33 +185,52 @@ def _same(key: Sequence[str], left: str, right: str) -> sql.Composable:
     )
 
 
-def fill(
-    connection: Connection,
-    table: Table,
-    readings: Sequence[Reading],
-    *,
-    most: int | None = None,
-    beat: Callable[[], None] = lambda: None,
-) -> dict[int, int]:
-    """Create the stage of a table, copy the readings' rows into it, and return how many each fetch gave.
-
-    Rows are copied as they come and are never held.
-
-    Args:
-        connection: inside a transaction.
-        table: what the rows are for.
-        readings: what was read.
-        most: how many rows there may be in all; any number where None.
-        beat: called every so often while rows come.
+def hold(readings: Iterable[Reading], tables: Sequence[Table], most: int) -> list[Reading]:
+    """Read the rows of readings to their end, so that no stored answer is opened once something is locked.
 
     Raises:
         TooManyRows: there are more than `most`.
         RowsUnreadable: the parser refused a unit while it gave its rows.
     """
+    held, left = list[Reading](), most
+    for reading in readings:
+        batches = []
+        for table in sorted(tables, key=lambda table: table.qualified) if reading.parsed else ():
+            rows = list(islice(reading.rows(table), left + 1))
+            left -= len(rows)
+            if left < 0:
+                raise TooManyRows
+            batches.append(Batch(table, rows))
+        parsed = replace(reading.parsed, batches=tuple(batches)) if reading.parsed else None
+        held.append(replace(reading, parsed=parsed))
+    return held
+
+
+def fill(
+    connection: Connection,
+    table: Table,
+    readings: Sequence[Reading],
+    *,
+    beat: Callable[[], None] = lambda: None,
+) -> dict[int, int]:
+    """Create the stage of a table, copy the readings' rows into it, and return how many each fetch gave.
+
+    Rows are copied as they come. Unless they are held already (see `hold`), stored answers are opened meanwhile: then
+    nothing may be locked, as a raw store may be slow.
+
+    Args:
+        connection: inside a transaction.
+        table: what the rows are for.
+        readings: what was read.
+        beat: called every so often while rows come.
+
+    Raises:
+        RowsUnreadable: the parser refused a unit while it gave its rows, or a row holds what no column can.
+    """
     parts, withdraws = Names(table).parts, table.replaces == "unit"
     connection.execute(template("stage.create", **_only(parts, "stage", "columns", "target")))
     connection.execute(template("stage.create_units", units=parts["units"]))
-    counts, width, total = {reading.fetch_id: 0 for reading in readings}, len(table.columns), 0
+    counts, width = {reading.fetch_id: 0 for reading in readings}, len(table.columns)
     try:
         with connection.cursor().copy(template("stage.copy", **_only(parts, "stage", "columns"))) as copy:
             copy.set_types([*(_copy_type(column.type) for column in table.columns), *_ENGINE_TYPES])
@@ -226,13 +246,8 @@ def fill(
                     except (psycopg.DataError, ArithmeticError, TypeError, ValueError, AttributeError) as no:
                         raise _not_kept(table, reading, position, no) from no
                     if position % BEAT_ROWS == 0:
-                        if most is not None and total + position > most:
-                            raise TooManyRows
                         beat()
-                total += position
                 counts[fetch_id] = position
-                if most is not None and total > most:
-                    raise TooManyRows
     except psycopg.DataError as no:
         raise _refused_by_server(table, readings, counts, no) from no
     # After the rows: only now it is known whether all of them could be read.

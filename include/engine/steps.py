@@ -71,13 +71,10 @@ def gather(
     return group
 
 
-def fill(
-    connection: Connection, group: Group, most: int | None = None, beat: Callable[[], None] = lambda: None
-) -> None:
-    """Stage the rows of all tables; at most so many, any number where None (see `stage.fill`)."""
+def fill(connection: Connection, group: Group, beat: Callable[[], None] = lambda: None) -> None:
+    """Stage the rows of all tables (see `stage.fill`)."""
     for table in group.tables:
-        left = None if most is None else most - sum(group.rows.values())
-        filled = stage.fill(connection, table, group.readable, most=left, beat=beat)
+        filled = stage.fill(connection, table, group.readable, beat=beat)
         group.rows[table.qualified] = sum(filled.values())
         for fetch_id, rows in filled.items():
             group.rows_of[fetch_id] = group.rows_of.get(fetch_id, 0) + rows

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from dataclasses import replace
 from datetime import date, timedelta
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from include.calendars import calendar
 from include.contract import Budget, CycleStatus, Mode, Outcome, Recheck
+from include.engine import asking, cycle
 from include.engine.db import connect, query
 from tests.engine.cdn import FACILITIES, Trouble
 from tests.engine.desk import FRIDAY, MONDAY, SMALL, STREAM, THURSDAY, TUESDAY, WEDNESDAY, Desk, ny
@@ -452,6 +455,85 @@ def test_a_slice_that_used_its_budget_goes_on_at_once_with_the_rest(plain: Desk)
     assert len(plain.cycles()) == 1
     row = plain.cycle()
     assert (row["attempt"], row["new_count"]) == (len(verdicts), 400)
+
+
+@pytest.fixture
+def slow(plain: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """Each answer takes a minute on the worker's own clock, and a slice has two."""
+    plain.stream = replace(PLAIN, budget=replace(PLAIN.budget, slice_seconds=90))
+    plain.cdn.publish(TUESDAY)
+    answers: list[str] = []
+    plain.cdn.before = answers.append
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + 60 * len(answers))
+    monkeypatch.setattr(asking, "time", clock)
+    monkeypatch.setattr(cycle, "time", clock)
+    return plain
+
+
+def test_a_slice_that_used_its_time_says_so_on_the_cycle_and_the_next_slice_goes_on(slow: Desk) -> None:
+    verdicts = [slow.poll()]
+    while verdicts[-1].status is PENDING:
+        assert first_word(verdicts[-1].words) == "GOING ON"
+        assert "SLICE_TIME_LIMIT" in verdicts[-1].words
+        assert (slow.cycle()["budget_exhausted_reason"], slow.cycle()["next_eligible_at"]) == ("SLICE_TIME_LIMIT", None)
+        verdicts.append(slow.poll())
+    assert [verdict.requests for verdict in verdicts] == [2, 2, 2]
+    assert (verdicts[-1].outcome, slow.cycle()["budget_exhausted_reason"]) == (Outcome.SUCCESS, None)
+
+
+def test_a_window_whose_next_one_opens_between_two_of_its_slices_is_out_of_budget_and_hands_on(slow: Desk) -> None:
+    """It was published and did not fail: there was more to do than time for it."""
+    assert slow.poll().status is PENDING
+    slow.cdn.publish(WEDNESDAY)
+    slow.at(ny(WEDNESDAY))
+    while slow.poll().status is PENDING:
+        pass
+    first, second = slow.cycles()
+    assert (first["cycle_status"], first["budget_exhausted_reason"]) == (EXHAUSTED, "SLICE_TIME_LIMIT")
+    assert (first["outcome"], first["is_complete"], first["abnormal"]) == (Outcome.SUCCESS, False, None)
+    assert second["cycle_status"] == SUCCESS
+    assert slow.alerts() == []
+    assert slow.held_days() == {TUESDAY, WEDNESDAY}
+    assert slow.checkpoint() == WEDNESDAY
+    assert Counter(slow.cdn.asked()).most_common(1)[0][1] == 1
+
+
+def test_a_worker_that_dies_in_its_next_slice_leaves_no_budget_to_be_blamed(slow: Desk) -> None:
+    assert slow.poll().status is PENDING
+    slow.claimed()
+    assert slow.cycle()["budget_exhausted_reason"] is None
+
+
+# --- nothing where there should be something
+
+
+def test_a_session_answered_with_nothing_where_that_is_never_right_is_asked_for_again_seldom_and_for_long(
+    plain: Desk,
+) -> None:
+    plain.stream = replace(SMALL, empty_can_be_right=False)
+    plain.declare()
+    plain.cdn.publish(TUESDAY, {})
+    verdict = plain.poll()
+    assert (verdict.status, plain.cycle()["abnormal"]) == (SUCCESS, True)
+    (entry,) = plain.pending().values()
+    assert (entry["why"], entry["next_try_at"] - plain.now() > timedelta(days=6)) == ("asked_none", True)
+    plain.cdn.forget()
+    plain.cdn.publish(WEDNESDAY)
+    plain.at(ny(WEDNESDAY))
+    plain.poll()
+    assert plain.cdn.asked(day=TUESDAY) == []
+    # A week later it is asked for once more, also where the upstream says that nothing has changed.
+    plain.cdn.publish(date(2026, 9, 22))
+    plain.at(ny(date(2026, 9, 22)))
+    plain.poll()
+    assert [one.status for one in plain.cdn.requests if "20260915" in one.name] == [304]
+    assert plain.pending()["CNMS/2026-09-15"]["attempts"] == 2
+    plain.cdn.publish(TUESDAY)
+    plain.cdn.publish(date(2026, 9, 29))
+    plain.at(ny(date(2026, 9, 29)))
+    plain.poll()
+    assert TUESDAY in plain.held_days()
+    assert "CNMS/2026-09-15" not in plain.pending()
 
 
 def test_the_last_words_of_a_window_tell_of_all_its_slices(plain: Desk) -> None:

@@ -13,6 +13,7 @@ import pytest
 from include.contract import Batch, CycleStatus, Outcome, Parsed, Rejected, Unit
 from include.engine import apply as applying
 from include.engine import merge, stage
+from include.engine.raw import RawStore
 from tests.engine import toy
 from tests.engine.desk import THURSDAY, TUESDAY, WEDNESDAY, Crash, Desk, ny
 
@@ -362,3 +363,34 @@ def test_the_next_day_of_a_large_unit_is_not_held_up_by_the_last(desk: Desk) -> 
         assert desk.poll().status is SUCCESS
     assert toy.values(desk) == many(90, THURSDAY.day)
     assert desk.checkpoint() == THURSDAY
+
+
+# --- where stored answers are read
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("pooled", [False, True])
+def test_stored_answers_are_read_before_anything_is_locked(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, opened_while_locked: list[str], large: bool, pooled: bool
+) -> None:
+    """Small units before the transaction begins, large ones while they are staged; a rebuild's too."""
+    monkeypatch.setattr(applying, "behind_pooler", lambda: pooled)
+    applying_now: list[str] = []
+    real = RawStore.open
+
+    def looked_at(self: RawStore, sha256: bytes) -> Any:
+        held = desk.sql(
+            "select 1 from pg_locks l join pg_stat_activity a using (pid)"
+            " where a.application_name = 'daybook apply' and a.datname = current_database()"
+            " and (l.locktype = 'advisory'"
+            " or (l.relation = 'collect.cycles'::regclass and l.mode <> 'AccessShareLock'))"
+        )
+        applying_now.extend("held" for _ in held)
+        return real(self, sha256)
+
+    monkeypatch.setattr(RawStore, "open", looked_at)
+    publish(desk, many(130 if large else 20))
+    assert desk.poll().status is SUCCESS
+    desk.replay(TUESDAY)
+    assert len(toy.values(desk)) == (130 if large else 20)
+    assert (applying_now, opened_while_locked) == ([], [])

@@ -84,7 +84,7 @@ class Cycle(Shape):
     detail_request_count: int = Field(description="Details asked for.")
     detail_failure_count: int = Field(description="Details that failed and are pending.")
     detail_skipped_count: int = Field(description="Details left out for a budget.")
-    budget_exhausted_reason: str | None = Field(description="Which budget ended it.")
+    budget_exhausted_reason: str | None = Field(description="Which budget ended it, or its last slice.")
     success_reason: str | None = Field(description="`nothing_due` where nothing had to be done.")
     failure_kind: str | None = Field(description="retriable, terminal or refused.")
     failure_reason: str | None = Field(description="Why it failed, in a line.")

@@ -237,7 +237,7 @@ comment on column collect.cycles.quarantined_count is 'Rows and units put to qua
 comment on column collect.cycles.detail_request_count is 'Details asked for';
 comment on column collect.cycles.detail_failure_count is 'Details that failed and are pending by key';
 comment on column collect.cycles.detail_skipped_count is 'Details left out for a budget';
-comment on column collect.cycles.budget_exhausted_reason is 'Which budget ended it';
+comment on column collect.cycles.budget_exhausted_reason is 'Which budget ended it; while it waits to go on, which of its last slice''s budgets was used';
 comment on column collect.cycles.failure_reason is 'Why it failed, in one line';
 comment on column collect.cycles.failure_cause_summary is 'What was seen, longer';
 comment on column collect.cycles.failure_kind is 'retriable: a later window may do it; terminal: needs a person; refused: the upstream said no';

@@ -665,7 +665,7 @@ begin
     select c.cycle_id into v_own from collect.cycles c
      where c.stream = p_stream and c.mode = 'poll' and c.slot = p_slot and c.cycle_status = 'NOT_STARTED' and c.window_start = p_start
        for update;
-    select c.cycle_id, c.mode, c.slot, c.session_date, c.window_start into v_old from collect.cycles c
+    select c.cycle_id, c.mode, c.slot, c.session_date, c.window_start, c.budget_exhausted_reason into v_old from collect.cycles c
      where c.stream = p_stream and c.mode = 'poll' and c.run_id is null and c.cycle_status = 'PENDING'
        and c.window_start < p_start for update skip locked;
     v_stale := array(select c.cycle_id from collect.cycles c
@@ -681,6 +681,12 @@ begin
     end if;
     if v_old.cycle_id is not null then
         delete from collect.seen_items where cycle_id = v_old.cycle_id;
+    end if;
+    if v_old.budget_exhausted_reason is not null then
+        -- It waits for nothing but its next slice: what it has not done is handed on, and nothing has failed.
+        update collect.cycles set cycle_status = 'BUDGET_EXHAUSTED', outcome = 'success', finished_at = t, updated_at = t, gate_at = t
+         where cycle_id = v_old.cycle_id and cycle_status = 'PENDING';
+    elsif v_old.cycle_id is not null then
         update collect.cycles set cycle_status = 'FAILED', failure_kind = 'retriable', outcome = 'failed_retriable', abnormal = true,
                failure_reason = 'not published by its last try',
                failure_cause_summary = 'The window of ' || p_slot || ' opened while this one still waited; its keys stay pending.',
@@ -748,7 +754,7 @@ begin
         return query
             update collect.cycles c
                set cycle_status = 'RUNNING', lease_token = gen_random_uuid(), lease_owner = p_owner, lease_until = t + p_ttl,
-                   worked_by = p_owner, attempt = c.attempt + 1, started_at = coalesce(c.started_at, t), next_eligible_at = null,
+                   worked_by = p_owner, attempt = c.attempt + 1, started_at = coalesce(c.started_at, t), next_eligible_at = null, budget_exhausted_reason = null,
                    updated_at = t, gate_at = case when p_mode = 'poll' then t end
              where c.cycle_id = (select r.cycle_id from collect.cycles r
                                   where r.stream = p_stream and r.mode = p_mode and r.run_id = p_run_id and r.cycle_status = 'PENDING'
@@ -769,7 +775,7 @@ begin
     return query
         update collect.cycles c
            set cycle_status = 'RUNNING', lease_token = gen_random_uuid(), lease_owner = p_owner, lease_until = t + p_ttl,
-               worked_by = p_owner, attempt = c.attempt + 1, started_at = coalesce(c.started_at, t), next_eligible_at = null,
+               worked_by = p_owner, attempt = c.attempt + 1, started_at = coalesce(c.started_at, t), next_eligible_at = null, budget_exhausted_reason = null,
                updated_at = t, gate_at = t
          where c.cycle_id = v_id and c.cycle_status = 'PENDING'
         returning c.*;
