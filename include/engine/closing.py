@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import Any, Literal
 
-from include.contract import AnswerClass, CycleStatus, Mode, Outcome, PendingReason, Request
-from include.engine import delta, fetches, frontier, health, incidents, pending, plan, proposals, windows
+from include.contract import AnswerClass, CycleStatus, Mode, Outcome, Request
+from include.engine import delta, fetches, frontier, health, incidents, outstanding, plan, windows
 from include.engine.apply import Finish, Settlement
 from include.engine.db import Connection, query
 from include.engine.merge import Counts
@@ -61,7 +61,7 @@ def close(part: Slice, ending: Ending, apply_rest: Callable[[Finish], tuple[Coun
 
     def finish(connection: Connection, counts: Counts) -> Settlement:
         decision = _decide(connection, part, ending)
-        _write_pending(connection, part, decision)
+        outstanding.write(connection, part, decision.status)
         if decision.outcome in (Outcome.SUCCESS, Outcome.PARTIAL) and part.cycle.run_id is None:
             _move_checkpoint(connection, part)
         if decision.alert is not None and (decision.is_told_at_once or _is_second(connection, part, decision)):
@@ -193,7 +193,7 @@ def _all_unreadable(connection: Connection, part: Slice) -> str | None:
     One cut file is a fault of that file; all of them mean that the upstream changed its form.
     """
     answered = [request for request in _own(part) if part.answers.get(request.key) is AnswerClass.DATA]
-    refused = _refused_units(connection, part)
+    refused = outstanding.refused_units(connection, part)
     if len(answered) < 2 or any(request.unit not in refused for request in answered):
         return None
     first = answered[0].unit
@@ -309,12 +309,6 @@ def _is_second(connection: Connection, part: Slice, decision: Decision) -> bool:
     return bool(row["outcome"] == Outcome.PARTIAL)
 
 
-def _refused_units(connection: Connection, part: Slice) -> dict[str, str]:
-    """Units of this cycle that could not be read, with the reason, whichever slice had them."""
-    rows = connection.execute(query("quarantine.refused_units"), {"cycle": part.cycle.cycle_id}).fetchall()
-    return {row["unit"]: row["reason"] for row in rows}
-
-
 def _succeeded(connection: Connection, part: Slice, place: str) -> Decision:
     if not part.plan.requests:
         day = part.cycle.session_date
@@ -332,7 +326,7 @@ def _succeeded(connection: Connection, part: Slice, place: str) -> Decision:
         or (part.answers.get(request.key) is AnswerClass.NOT_YET and request.required)
     ]
     open_keys += fetches.left_out(connection, part.cycle.cycle_id)
-    refused = _refused_units(connection, part)
+    refused = outstanding.refused_units(connection, part)
     is_partial = bool(open_keys or refused)
     if not is_partial:
         return Decision(CycleStatus.SUCCESS, f"DONE – {place}", {}, outcome=Outcome.SUCCESS)
@@ -352,98 +346,6 @@ def _succeeded(connection: Connection, part: Slice, place: str) -> Decision:
         alert=(f"{part.stream.name}: {words}", "warning"),
         is_told_at_once=False,
     )
-
-
-def _write_pending(connection: Connection, part: Slice, decision: Decision) -> None:
-    """Keep what is still to be fetched, take out what is held or explained, and set the next rechecks."""
-    over, now = decision.status is not CycleStatus.PENDING, windows.now(connection)
-    refused = _refused_units(connection, part)
-    left_out = pending.left_out(connection, part.stream.name)
-    done: list[str] = []
-    again: list[pending.Again] = []
-    for request in part.plan.requests:
-        key, answer_class = request.key, part.answers.get(request.key)
-        if key in part.unread:
-            # Whoever applies it says whether it could be read.
-            continue
-        if answer_class is None:
-            if part.is_window and key in part.found:
-                why = PendingReason.DISCOVERED
-                again.append(pending.Again(key, why, request.session_date, at=now, only_if_absent=True))
-            elif over and decision.status is CycleStatus.FAILED and part.cycle.run_id is None:
-                again.append(
-                    pending.Again(
-                        key, PendingReason.DISCOVERED, request.session_date, "not asked for", only_if_absent=True
-                    )
-                )
-            continue
-        is_needless = not request.required and not request.is_known
-        is_explained = over and answer_class is AnswerClass.NOT_YET and is_needless
-        if is_explained or answer_class in (AnswerClass.DATA, AnswerClass.EMPTY, AnswerClass.UNCHANGED):
-            if request.unit in refused:
-                reason = refused[request.unit]
-                again.append(pending.Again(key, PendingReason.FAILED, request.session_date, reason))
-            elif (recheck := _recheck(connection, part, key, request.session_date)) is not None:
-                again.append(recheck)
-            elif over and _has_none(part, request):
-                error = "answered with nothing, which is not right here"
-                again.append(pending.Again(key, PendingReason.ASKED_NONE, request.session_date, error))
-            else:
-                done.append(key)
-        elif answer_class is AnswerClass.ABSENT:
-            done.append(key)
-        elif not request.expected:
-            # A day that the calendar calls closed: the chunk tries again, and no window ever asks for it.
-            done.append(key)
-        elif over and answer_class is AnswerClass.NOT_YET:
-            again.append(pending.Again(key, PendingReason.NOT_PUBLISHED, request.session_date, "not published"))
-        elif over:
-            again.append(pending.Again(key, PendingReason.FAILED, request.session_date, part.errors.get(key)))
-    if over and part.cycle.window_start is not None:
-        again += _missing_rechecks(connection, part, {*done, *(entry.key for entry in again)})
-    # One that was asked for by itself meanwhile has an answer of its own.
-    known = {*done, *(entry.key for entry in again)}
-    again += [entry for entry in left_out.entries if entry.key not in known]
-    pending.lock(connection, part.stream.name, [*done, *(entry.key for entry in again)])
-    pending.done(connection, part.stream.name, done, keep_rechecks=part.cycle.window_start is None)
-    pending.again(connection, part.stream.name, part.cycle.cycle_id, again)
-    pending.kept(connection, part.cycle.cycle_id, left_out)
-    if decision.status is CycleStatus.SUCCESS:
-        proposals.propose(connection, part)
-
-
-def _has_none(part: Slice, request: Request) -> bool:
-    """Say whether nothing was answered where there should be something: it is asked for again, seldom and for long."""
-    if part.stream.empty_can_be_right or not (request.expected and request.required and request.session_date):
-        return False
-    answer_class, due = part.answers[request.key], part.plan.pending.get(request.key)
-    had_none = due is not None and due.why is PendingReason.ASKED_NONE
-    return answer_class is AnswerClass.EMPTY or (answer_class is AnswerClass.UNCHANGED and had_none)
-
-
-def _missing_rechecks(connection: Connection, part: Slice, known: set[str]) -> list[pending.Again]:
-    """Return rechecks of recent sessions that are held although no request of this window fetched them.
-
-    A backfill may have been faster, or a repair may have applied what an earlier window had stored.
-    """
-    recheck, newest = part.stream.recheck, part.cycle.session_date
-    if recheck is None or newest is None:
-        return []
-    sessions = part.days.sessions(part.days.session_offset(newest, -recheck.sessions), newest)
-    held = fetches.held_keys(connection, part.stream.name, sessions)
-    found = [_recheck(connection, part, key, session) for key, session in held.items() if key not in known]
-    return [replace(entry, only_if_absent=True) for entry in found if entry is not None]
-
-
-def _recheck(connection: Connection, part: Slice, key: str, session: date | None) -> pending.Again | None:
-    """Return when a key that is held is read again, None once it has been often enough."""
-    recheck = part.stream.recheck
-    if recheck is None or session is None or part.cycle.window_start is None:
-        return None
-    upcoming, at = windows.next_session_window(part.stream, part.days, part.cycle.window_start)
-    if part.days.session_offset(session, recheck.sessions) < upcoming:
-        return None
-    return pending.Again(key, PendingReason.RECHECK, session, at=at)
 
 
 def _move_checkpoint(connection: Connection, part: Slice) -> None:
