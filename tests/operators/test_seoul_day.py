@@ -275,6 +275,9 @@ def test_the_audit_minds_messages_that_wait_for_slack_and_lets_go_when_none_does
     )
     seoul.advance(hours=2)
     assert "outbox/slack" in ran(AuditOperator(task_id="audit", sources=[FINRA]))[1]["keys"]
+    seoul.sql("update ops.alerts set sent_at = collect.clock() where alert_key = 'a/1'")
+    words = ran(AuditOperator(task_id="audit", sources=[FINRA]))[1]["keys"]
+    assert "outbox/slack" in words, "its own message still waits, though not for long"
     seoul.sql("update ops.alerts set sent_at = collect.clock()")
     assert "outbox/slack" not in ran(AuditOperator(task_id="audit", sources=[FINRA]))[1]["keys"]
 
