@@ -22,6 +22,7 @@ from include.collecting import CommandRefused, warehouse
 from include.contract import Mode
 from include.engine import alerts, controls, credentials, jobs, quarantine, silences
 from include.engine.migrations import MigrationRefused, migrate
+from include.engine.surrender import WarehouseAway
 
 Verb = Callable[[argparse.Namespace], int]
 
@@ -45,6 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         MigrationRefused,
     ) as refusal:
         print(f"REFUSED – {refusal}", file=sys.stderr)
+        return 1
+    except WarehouseAway as away:
+        print(f"FAILED – {away}", file=sys.stderr)
         return 1
     except psycopg.OperationalError as error:
         first = str(error).partition("\n")[0]

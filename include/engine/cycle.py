@@ -26,7 +26,7 @@ from include.engine.merge import Counts
 from include.engine.plan import Plan
 from include.engine.raw import RawStore
 from include.engine.slices import Slice
-from include.engine.surrender import lost, surrender
+from include.engine.surrender import away, lost, surrender
 from include.engine.verdict import Verdict
 
 
@@ -52,6 +52,10 @@ def work(worker: Worker, stream: Stream, mode: Mode, run_id: str | None) -> Verd
 
     Returns:
         What the slice came to; None where no cycle is eligible, or the worker was stopped before it claimed one.
+
+    Raises:
+        psycopg.OperationalError: the warehouse could not be reached for longer than its connections are patient; with a
+            cycle claimed it is a `WarehouseAway`, whose text says what was kept.
     """
     line = Line(worker.url, application="daybook slice", nap=worker.nap)
     try:
@@ -73,7 +77,7 @@ def work(worker: Worker, stream: Stream, mode: Mode, run_id: str | None) -> Verd
             return lost(lease, over)
         except Exception as error:
             if is_unreachable(error):
-                raise
+                raise away(lease, error) from error
             return surrender(lease, stream, error)
     finally:
         line.close()

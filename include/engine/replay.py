@@ -19,7 +19,7 @@ from include.engine.cycle import Worker
 from include.engine.db import Connection, connect, is_unreachable, query
 from include.engine.lease import Lease, LeaseLost, claim, renewed
 from include.engine.merge import Counts
-from include.engine.surrender import lost, surrender
+from include.engine.surrender import away, lost, surrender
 from include.engine.verdict import Verdict, describe_counts, where
 
 
@@ -54,7 +54,7 @@ def work(worker: Worker, stream: Stream, run_id: str) -> Verdict | None:
         return lost(lease, over)
     except Exception as error:
         if is_unreachable(error):
-            raise
+            raise away(lease, error) from error
         return surrender(lease, stream, error)
     finally:
         connection.close()

@@ -10,6 +10,8 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+import psycopg
+
 from include.contract import CycleStatus, Outcome, Stream
 from include.engine import incidents, windows
 from include.engine.apply import Settlement, apply
@@ -31,6 +33,24 @@ def lost(lease: Lease, error: LeaseLost) -> Verdict:
         slot=lease.cycle.slot,
         session_date=lease.cycle.session_date,
         is_refused=True,
+    )
+
+
+class WarehouseAway(psycopg.OperationalError):
+    """The warehouse went away in the middle of a slice; the text says of what, what was kept and what comes next."""
+
+
+def away(lease: Lease, error: Exception) -> WarehouseAway:
+    """Return what to raise where the cycle must be left to its lease, as nothing can be written."""
+    why = (str(error) or type(error).__name__).partition("\n")[0][:200].rstrip(". ")
+    then = (
+        "the chunk waits again, and goes on with what is stored"
+        if lease.cycle.run_id is not None
+        else "the window fails, and the next one applies what is stored and asks for the rest"
+    )
+    return WarehouseAway(
+        f"{where(lease.cycle.row)}: the warehouse does not answer ({why}). Every answer that was stored is kept. The "
+        f"lease ends by itself within {lease.ttl / 60:.0f} minutes: then {then}."
     )
 
 

@@ -115,6 +115,8 @@ class Tick(BaseSensorOperator):
     def _work(self, context: Any, turn: Turn) -> Ended:
         import psycopg
 
+        from include.engine.surrender import WarehouseAway
+
         if not context.get("task_reschedule_count"):
             notes.task(context, f"WORKING – attempt {context['ti'].try_number}")
         try:
@@ -122,7 +124,12 @@ class Tick(BaseSensorOperator):
         except (ConnectionUnfit, SettingError) as unfit:
             return Ended("red", f"REFUSED – {unfit}")
         except psycopg.OperationalError as error:
-            raise Interrupted(f"INTERRUPTED – the warehouse does not answer: {_first_line(error)}") from None
+            known = str(error) if isinstance(error, WarehouseAway) else None
+            words = f"INTERRUPTED – {known or f'the warehouse does not answer: {_first_line(error)}'}"
+            self.outcome = words
+            if not turn.stop():
+                notes.task(context, words)
+            raise Interrupted(words) from None
 
 
 def _first_line(error: Exception) -> str:

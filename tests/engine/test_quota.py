@@ -16,6 +16,8 @@ import pytest
 from include.contract import Answer, AnswerClass, CycleStatus, HostGroup, Mode, Outcome, Quota, QuotaUsedUp
 from include.engine import credentials, db, hosts
 from include.engine.db import Line, connect
+from include.engine.lease import TTL_SECONDS
+from include.engine.surrender import WarehouseAway
 from include.sources.finra import SOURCE
 from tests.engine import toy
 from tests.engine.cdn import Trouble
@@ -264,6 +266,55 @@ def test_what_was_received_while_the_connection_broke_is_recorded_and_not_asked_
     assert seen == [toy.file(name, TUESDAY) for name in NAMES]
     assert desk.one("select count(*) as n from collect.fetches")["n"] == 5
     assert len(toy.values(desk)) == 5
+
+
+@pytest.mark.parametrize("mode", [Mode.POLL, Mode.BACKFILL])
+def test_a_warehouse_that_stays_away_leaves_the_cycle_to_its_lease_and_all_that_was_stored_is_kept(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, mode: Mode
+) -> None:
+    """For longer than a connection is patient, in simulated time; the third answer finds nobody to note it."""
+    toy.use(desk, replace(desk.stream, host_group=HostGroup("toy", timedelta(0))))
+    request = desk.request(mode, TUESDAY, run_id="away")
+    if mode is Mode.BACKFILL:
+        desk.begin(request)
+    real, third = db.connect, toy.file("f3", TUESDAY)
+
+    def gone(url: str, *, application: str = "", **more: Any) -> Any:
+        if application == "daybook slice":
+            raise db.psycopg.OperationalError("connection refused\nIs the server running?")
+        return real(url, application=application, **more)
+
+    def before(name: str) -> None:
+        if name == third:
+            patch.setattr(db, "connect", gone)
+            desk.sql(
+                "select pg_terminate_backend(pid) from pg_stat_activity"
+                " where datname = current_database() and application_name = 'daybook slice'"
+            )
+
+    with monkeypatch.context() as patch:
+        desk.cdn.before = before
+        with pytest.raises(WarehouseAway) as caught:
+            desk.poll() if mode is Mode.POLL else desk.work_off(request)
+    desk.cdn.before = lambda name: None
+    assert db.PATIENCE_SECONDS <= sum(desk.naps) < db.PATIENCE_SECONDS + 6
+    words = str(caught.value)
+    assert "the warehouse does not answer (connection refused). Every answer that was stored is kept." in words
+    assert ("the next one applies what is stored" if mode is Mode.POLL else "the chunk waits again") in words
+    assert "Is the server" not in words
+    assert desk.cycle()["cycle_status"] == CycleStatus.RUNNING
+    assert desk.one("select count(*) as n from collect.fetches where applied_at is null")["n"] == 2
+    desk.advance(seconds=TTL_SECONDS)
+    if mode is Mode.POLL:
+        assert desk.tick() is None
+        assert desk.cycle()["failure_reason"] == "lease expired"
+        desk.at(ny(TUESDAY, 19, 16))
+        verdict = desk.poll()
+    else:
+        verdict = desk.work_off(request)[-1]
+    assert (verdict.status, len(toy.values(desk))) == (SUCCESS, 5)
+    # What was written down is not asked for again.
+    assert Counter(desk.cdn.asked()) == {toy.file(name, TUESDAY): 2 if name == "f3" else 1 for name in NAMES}
 
 
 def test_a_row_whose_commit_nobody_could_confirm_is_written_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

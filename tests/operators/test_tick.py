@@ -6,6 +6,7 @@ import psycopg
 import pytest
 from airflow.sdk.exceptions import AirflowRescheduleException, AirflowSkipException
 
+from include.engine.surrender import WarehouseAway
 from include.operators import notes, tick
 from include.operators.endings import Ended, Failed, Interrupted
 from include.operators.resolve import ConnectionUnfit
@@ -105,6 +106,14 @@ def test_a_task_whose_supervisor_is_gone_stops(told, monkeypatch):
 def test_a_warehouse_that_does_not_answer_is_tried_again_without_a_stack_trace(told):
     with pytest.raises(Interrupted, match=r"INTERRUPTED – the warehouse does not answer: gone$"):
         poke(psycopg.OperationalError("gone\nand more"))
+    assert told.task[-1] == "INTERRUPTED – the warehouse does not answer: gone"
+
+
+def test_a_warehouse_that_goes_away_in_a_slice_leaves_a_note_that_says_what_was_kept(told):
+    words = "window 2026-09-16 07:35 KST: the warehouse does not answer (gone). Every answer that was stored is kept."
+    with pytest.raises(Interrupted):
+        poke(WarehouseAway(words))
+    assert told.task[-1] == f"INTERRUPTED – {words}"
 
 
 def test_a_missing_connection_is_a_refusal(told):
