@@ -116,9 +116,15 @@ class _Sending:
         """Send the oldest message, and the one behind it only to learn whether Slack refuses the one or all."""
         oldest, behind = waiting[0], waiting[1:]
         answer = self._ask(oldest)
-        if answer.fate is Fate.REFUSED and behind and self._ask(behind[0]).fate is Fate.TAKEN:
-            answer = Answer(Fate.UNFIT, answer.error)
-            self._note(behind[0], Answer(Fate.TAKEN))
+        if answer.fate is Fate.REFUSED and behind:
+            next_one = self._ask(behind[0])
+            if next_one.fate in (Fate.TAKEN, Fate.UNFIT):
+                self._note(behind[0], next_one)
+            if next_one.fate is Fate.UNFIT:
+                # It says nothing of the oldest one, which is asked again with the one behind that.
+                return
+            if next_one.fate is Fate.TAKEN:
+                answer = Answer(Fate.UNFIT, answer.error)
         self._note(oldest, answer)
 
     def _ask(self, row: Row) -> Answer:

@@ -193,6 +193,16 @@ def test_a_single_message_with_a_refusal_of_its_own_is_told_from_a_webhook_that_
     assert waiting(seoul) == []
 
 
+def test_two_refused_for_different_reasons_hold_up_nobody(seoul: Seoul, upstream: RunningSandbox, point: Point) -> None:
+    """What is wrong with the second one says nothing of the first."""
+    put(seoul.url, "a/1", "a/2", "a/3")
+    for word in ("user_not_found", "invalid_payload", "user_not_found"):
+        refuse(upstream, word)
+    assert slack.drain(seoul.url, "me").error is None
+    assert [row["alert_key"] for row in alerts.put_aside(seoul.url)] == ["a/1", "a/2"]
+    assert heard(upstream)[0] == "a/3"
+
+
 # --- the order of what is committed late
 
 
