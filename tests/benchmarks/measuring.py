@@ -90,11 +90,16 @@ def _of_process(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / _TICK
 
 
-def interleaved(kinds: Mapping[str, Callable[[], Cost]], rounds: int) -> dict[str, list[Cost]]:
-    """Run every kind once a round, after one round that is not counted; the costs of each kind, by round."""
+def interleaved(
+    kinds: Mapping[str, Callable[[], Cost]], rounds: int, *, warms_up: bool = True
+) -> dict[str, list[Cost]]:
+    """Run every kind once a round, after one round that is not counted; the costs of each kind, by round.
+
+    `warms_up`: False where one run is so long that what warms up in it is nothing beside it.
+    """
     taken: dict[str, list[Cost]] = {name: [] for name in kinds}
     names = list(kinds)
-    for number in range(rounds + 1):
+    for number in range(0 if warms_up else 1, rounds + 1):
         turn = number % len(names)
         for name in [*names[turn:], *names[:turn]]:
             cost = kinds[name]()

@@ -11,6 +11,7 @@ import time
 import uuid
 from collections.abc import Callable
 from datetime import timedelta
+from types import SimpleNamespace
 
 import psycopg
 import pytest
@@ -319,6 +320,48 @@ def test_a_worker_stops_trusting_before_the_database_does(desk: Desk) -> None:
     assert held.trusted_until <= start + TTL - leases.MARGIN_SECONDS
     held.clock = lambda: start + TTL - leases.MARGIN_SECONDS + 1
     assert not held.is_trusted()
+
+
+def test_a_claim_whose_answer_comes_after_its_lease_is_over_is_not_trusted(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that was paused between asking and hearing: trust counts from before it asked."""
+    desk.add_chunks(RUN)
+    asked = time.monotonic() - TTL
+    with monkeypatch.context() as patch:
+        patch.setattr(leases, "time", SimpleNamespace(monotonic=lambda: asked))
+        held = desk.claimed(Mode.BACKFILL, RUN)
+    assert not held.is_trusted()
+    expire(desk)
+    other = desk.claimed(Mode.BACKFILL, RUN)
+    with pytest.raises(LeaseLost):
+        desk.settle(held, SUCCESS)
+    desk.settle(other, SUCCESS)
+    assert desk.cycle()["attempt"] == 2
+
+
+def test_a_database_that_answers_late_shortens_trust_and_never_prolongs_it(desk: Desk) -> None:
+    """Each look at the clock is two seconds after the last, as if every statement took that long."""
+    desk.add_chunks(RUN)
+    held = desk.claimed(Mode.BACKFILL, RUN)
+    ticks = iter(range(0, 1_000, 2))
+    held.clock = lambda: float(next(ticks))
+    assert held.renew() is True
+    assert held.trusted_until == TTL - leases.MARGIN_SECONDS
+
+
+def test_every_report_names_tests_that_are_there() -> None:
+    known = {
+        name
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for name in re.findall(r"^def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    table = (ROOT / "tests/engine/lease_reports.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \|.*\|(.*)\|$", table, re.MULTILINE)
+    assert [int(number) for number, _ in rows] == list(range(1, 36))
+    for number, tried in rows:
+        for named in re.findall(r"(?:::|`…)(\w+)", tried):
+            assert any(named in name for name in known), (number, named)
 
 
 def test_the_numbers_of_the_lease_fit_together() -> None:
