@@ -60,7 +60,7 @@ def write(connection: Connection, part: Slice, status: CycleStatus) -> None:
                 done.append(key)
         elif answer_class is AnswerClass.ABSENT:
             done.append(key)
-        elif not request.expected:
+        elif not request.expected and not request.is_known:
             # A day that the calendar calls closed: the chunk tries again, and no window ever asks for it.
             done.append(key)
         elif over and answer_class is AnswerClass.NOT_YET:

@@ -16,6 +16,8 @@ from include.engine import cycle, jobs, windows
 from include.engine.verdict import Verdict
 from include.sandbox.sec import Sec
 from include.sandbox.sec_market import DAYS, NEW_YORK, Filing
+from include.sources.sec import universe
+from include.sources.sec.streams import companies_stream
 from tests.fixtures_sandbox import RunningSandbox, Start
 from tests.sources.places import Place, copy_ledger
 
@@ -51,10 +53,10 @@ class Desk:
     def switch(self, word: str, **order: Any) -> None:
         self.running.switch("sec", word, **order)
 
-    def poll(self, stream: str, instant: datetime) -> Verdict | None:
+    def poll(self, stream: str | Stream, instant: datetime) -> Verdict | None:
         """What a scheduled run does: open what is due, and work until nothing is eligible; the last verdict."""
         self.place.at(instant)
-        used, last = quick(stream), None
+        used, last = quick(stream) if isinstance(stream, str) else stream, None
         windows.declare(self.place.url, (used,))
         windows.open_due(self.place.url, used)
         while True:
@@ -387,6 +389,78 @@ def test_after_a_week_with_outages_all_that_the_indexes_list_is_there_and_was_fo
         "select sum(new_count) as n, sum(changed_count) as c from collect.cycles where mode = 'replay'"
     )
     assert (run["n"], run["c"]) == (0, 0)
+
+
+# --- what goes wrong on the way
+
+
+def test_a_block_page_in_the_middle_of_a_backfill_fails_its_quarter_and_a_second_run_repairs_it(
+    desk: Callable[..., Desk],
+) -> None:
+    """Pains: a page saved as an index, and rows that are missing for good."""
+    here = desk(5)
+    here.place.at(at(WEDNESDAY, 16))
+    used = quick("sec.quarters")
+    windows.declare(here.place.url, (used,))
+    here.running.fault(match={"path_contains": "2026/QTR2"}, html_block_page=True, status=200)
+    request = jobs.JobRequest(Mode.BACKFILL, (used,), date(2026, 4, 1), TUESDAY, run_id="quarters")
+
+    def run() -> dict[str, str]:
+        jobs.start(here.place.url, request)
+        jobs.plan(here.place.url, request, used)
+        while True:
+            worker = replace(here.place.worker(used), nap=here.nap)
+            if cycle.work(worker, used, Mode.BACKFILL, request.name) is None:
+                later = jobs.next_eligible(here.place.url, request.name, used.name)
+                if later is None:
+                    break
+                here.place.at(later + timedelta(seconds=1))
+        rows = here.place.sql("select slot, cycle_status from collect.cycles where mode = 'backfill'")
+        return {row["slot"].rpartition("/")[2]: row["cycle_status"] for row in rows}
+
+    assert run() == {"2026Q3": "SUCCESS", "2026Q2": "FAILED", "2026Q1": "SUCCESS"}
+    quarters = "select distinct quarter from filings.sec_full_index order by 1"
+    assert [row["quarter"] for row in here.place.sql(quarters)] == ["2026Q1", "2026Q3"]
+    assert run()["2026Q2"] == "SUCCESS"
+    assert [row["quarter"] for row in here.place.sql(quarters)] == ["2026Q1", "2026Q2", "2026Q3"]
+
+
+@pytest.mark.parametrize("trouble", [{"truncate": True}, {"empty": True}, {"reset": True}, {"status": 503}])
+def test_an_answer_that_did_not_arrive_whole_is_asked_for_again_and_never_kept_as_good(
+    desk: Callable[..., Desk], trouble: dict[str, Any]
+) -> None:
+    """Pains: a cut transfer that ends a program; an empty body that is kept for good."""
+    here = desk(40)
+    here.running.fault(match={"kind": "daily_index"}, **trouble)
+    verdict = here.poll("sec.index", at(TUESDAY, 23, 0, 20))
+    assert verdict is not None
+    assert verdict.outcome is Outcome.SUCCESS, verdict.words
+    assert here.accessions("sec_daily_index") == {each.accession for each in here.sec.of_index(TUESDAY)}
+    classes = here.place.sql("select answer_class from collect.fetches order by fetch_id")
+    assert [row["answer_class"] for row in classes] == ["error", "data"]
+
+
+def test_everything_answered_404_is_a_trouble_of_access_and_nobody_is_gone(desk: Callable[..., Desk]) -> None:
+    """Pains: for a day every address was answered 404 to some clients."""
+    here = desk(60)
+    followed = [here.sec.market.company(number)[0] for number in range(30)]
+    here.switch("unfind", until=at(WEDNESDAY, 12).isoformat())
+    stream = companies_stream(universe.policy({"companies": ["mine"], "lists": {"mine": followed}}, None))
+    stream = replace(stream, host_group=replace(stream.host_group, interval=timedelta(0)))
+    verdict = here.poll(stream, at(TUESDAY, 23, 0, 20))
+    assert verdict is not None
+    assert verdict.status is FAILED
+    assert here.asked() == stream.host_group.most_absent
+    alerts = " ".join(row["text"] for row in here.place.sql("select text from ops.alerts"))
+    assert "trouble of access" in alerts
+    why = [row["why"] for row in here.place.sql("select why from collect.pending order by why")]
+    assert why == ["discovered"] * 10 + ["failed"] * 20
+    verdict = here.poll(stream, at(WEDNESDAY, 23, 0, 20))
+    assert verdict is not None
+    assert verdict.outcome is Outcome.SUCCESS
+    held = here.place.sql("select cik from filings.sec_companies")
+    assert {row["cik"] for row in held} == set(followed)
+    assert here.place.sql("select key from collect.pending") == []
 
 
 # --- the rate

@@ -91,7 +91,7 @@ def plan(policy: Policy, ask: Ask) -> Iterator[Request]:
 
 
 def _of(cik: int) -> Request:
-    # One company that the SEC does not list must not stop the others.
+    # One company that the SEC does not list must not stop the others; many of them are a trouble of access.
     return Request(
         key=f"company/{cik}",
         url=submissions_url(cik),
@@ -99,6 +99,7 @@ def _of(cik: int) -> Request:
         kind="list",
         required=False,
         expected=False,
+        is_known=True,
     )
 
 

@@ -539,6 +539,21 @@ create view filings.sec_form_families as
 comment on view filings.sec_form_families is
     'The family of each form that was seen: forms that were renamed, as SC 13D to SCHEDULE 13D in December 2024, stay together';
 
+create view filings.sec_silent_families as
+    select b.family, b.filings, b.last_day, d.newest_day
+      from (select f.family, count(distinct i.accession) as filings, max(i.index_date) as last_day
+              from filings.sec_daily_index i join filings.sec_form_families f on f.form = i.form
+             where i.index_date > (select max(index_date) - 60 from filings.sec_daily_index)
+             group by f.family) b
+     cross join (select max(index_date) as newest_day,
+                        (select min(n.index_date) from (select distinct index_date from filings.sec_daily_index
+                                                         order by index_date desc limit 5) n) as since
+                   from filings.sec_daily_index) d
+     where b.filings >= 60 and b.last_day < d.since;
+comment on view filings.sec_silent_families is
+    'Families of forms that were filed at least once a day on average over sixty days and not once in the last five indexes: a form '
+    'that was renamed, as SC 13G in December 2024, shows up here';
+
 create view filings.sec_feed_mark as
     select 'known/' || to_char(max(w.newest_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"') as subject, true as is_known
       from filings.sec_feed_walks w
