@@ -152,6 +152,14 @@ class Desk:
                     day += timedelta(days=1)
         return found
 
+    def had(self, day: date, since: date) -> set[tuple[str, str, date]]:
+        """Everything that the stand-in had by the end of a morning, refused or not."""
+        refused, self.refused = self.refused, set()
+        try:
+            return self.published(kst(day, 8, 59), since)
+        finally:
+            self.refused = refused
+
     def pending(self) -> dict[str, dict[str, Any]]:
         return {row["key"]: row for row in self.place.sql("select * from collect.pending where why <> 'recheck'")}
 

@@ -48,12 +48,22 @@ def parse(unit: Unit) -> Parsed:
     """
     family, day = unit.key.partition("/")[0], unit.session_date
     if family == "BOND":
-        return _BONDS.read(unit, BOND_INDICES, lambda *values: (day, *values))
+        return _BONDS.read(unit, BOND_INDICES, lambda name, *values: (day, name.strip(), *values))
 
     def make(group: str, name: str, close: Any, *more: Any) -> tuple[Any, ...]:
         # A price of zero is none: an index without an opening has no low of zero either.
         change, percent, *ohl = more[:5]
         counts = more[5:] or (None, None, None)
-        return (day, family, group, name, close, change, percent, *(price or None for price in ohl), *counts)
+        return (
+            day,
+            family,
+            group.strip(),
+            name.strip(),
+            close,
+            change,
+            percent,
+            *(price or None for price in ohl),
+            *counts,
+        )
 
     return (_DERIVATIVES if family == "DERIVATIVES" else _STOCKS).read(unit, INDICES, make)

@@ -24,8 +24,9 @@ Kind = Literal["text", "whole", "exact", "day", "name"]
 _LARGEST = 2**63 - 1
 _Whole = Annotated[int, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]
 _Exact = Annotated[str, msgspec.Meta(pattern=r"^-?[0-9]{1,15}(\.[0-9]{1,10})?$")]
+_Name = Annotated[str, msgspec.Meta(pattern=r"\S")]
 # How each kind looks in the ordinary answer, which is read in one go; anything else is read value by value.
-_ORDINARY: Mapping[str, Any] = {"text": str, "whole": _Whole, "exact": _Exact, "name": str}
+_ORDINARY: Mapping[str, Any] = {"text": str, "whole": _Whole, "exact": _Exact, "name": _Name}
 
 Make = Callable[..., tuple[Any, ...]]
 
@@ -62,7 +63,8 @@ class Form:
         Args:
             unit: the answer.
             table: what the rows are for.
-            make: turns the values, in the order of `columns`, into the table's; a value that is missing is None.
+            make: turns the values, in the order of `columns`, into the table's; a value that is missing is None, and
+                texts are as they were given, blanks around them too.
 
         Raises:
             ParseError: it cannot be read, lacks a column, is for another day, or holds no row that can be read.
@@ -82,17 +84,15 @@ class Form:
         if self.is_dated:
             _check_days({row.BAS_DD for row in rows}, day)
         exact = [place for place, kind in enumerate(self.columns.values()) if kind == "exact"]
-        named = [place for place, kind in enumerate(self.columns.values()) if kind == "name"]
         width = len(self.columns)
         made: list[tuple[Any, ...]] = []
         rejected: list[Rejected] = []
         for position, row in enumerate(rows, start=1):
-            values = list(msgspec.structs.astuple(row))[:width]
+            values = [*msgspec.structs.astuple(row)]
+            del values[width:]
             for place in exact:
                 values[place] = Decimal(values[place])
             try:
-                for place in named:
-                    values[place] = _name(values[place])
                 made.append(make(*values))
             except ValueError as error:
                 text = msgspec.json.encode(row).decode()[:2000]
@@ -180,16 +180,16 @@ def _day(name: str, value: Any) -> date | None:
         raise ValueError(f"{name} is {value!r}, which is no date") from None
 
 
-def _name(value: Any, name: str = "a name") -> str:
-    text = str(value).strip() if value is not None else ""
-    if not text:
+def _name(name: str, value: Any) -> str:
+    text = str(value) if value is not None else ""
+    if not text.strip():
         raise ValueError(f"{name} is blank")
     return text
 
 
 _READ: Mapping[str, Callable[[str, Any], Any]] = {
     "text": lambda name, value: "" if value is None else str(value),
-    "name": lambda name, value: _name(value, name),
+    "name": _name,
     "whole": _whole,
     "exact": _exact,
     "day": _day,

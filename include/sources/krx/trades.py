@@ -18,7 +18,7 @@ from include.sources.krx.tables import ISSUES, PRICES
 PARSER_VERSION = 1
 
 # Digits and capital letters: since 2024 codes have letters, and leading zeros have always mattered.
-_CODE = re.compile(r"[0-9A-Z]{6}")
+_is_code = re.compile(r"[0-9A-Z]{6}").fullmatch
 _ISIN = re.compile(r"[A-Z]{2}[0-9A-Z]{9}[0-9]")
 
 _TRADE = Form(
@@ -72,11 +72,11 @@ def parse_prices(unit: Unit) -> Parsed:
         opened: int | None, high: int | None, low: int | None, volume: int | None, value: int | None,
         cap: int | None, shares: int | None,
     ) -> tuple[Any, ...]:  # fmt: skip
-        if not _CODE.fullmatch(code):
+        if not _is_code(code):
             raise ValueError(f"ISU_CD is {code!r}, which is no short code of six digits and capital letters")
         is_untraded = not (opened or high or low)
         return (
-            day, market, code, name, label.strip(), section.strip() or None, close or None, change, percent,
+            day, market, code, name.strip(), label.strip(), section.strip() or None, close or None, change, percent,
             opened or None, high or None, low or None, volume, value, cap, shares, is_untraded,
         )  # fmt: skip
 
@@ -97,11 +97,11 @@ def parse_issues(unit: Unit) -> Parsed:
     ) -> tuple[Any, ...]:  # fmt: skip
         if not _ISIN.fullmatch(isin):
             raise ValueError(f"ISU_CD is {isin!r}, which is no ISIN of twelve characters")
-        if not _CODE.fullmatch(code):
+        if not _is_code(code):
             raise ValueError(f"ISU_SRT_CD is {code!r}, which is no short code of six digits and capital letters")
         return (
-            day, market, code, isin, name, short.strip() or None, english.strip() or None, listed, label.strip(),
-            group.strip(), section.strip() or None, kind.strip() or None, par.strip(), _par(par), shares,
+            day, market, code, isin, name.strip(), short.strip() or None, english.strip() or None, listed,
+            label.strip(), group.strip(), section.strip() or None, kind.strip() or None, par.strip(), _par(par), shares,
         )  # fmt: skip
 
     return _MASTER.read(unit, ISSUES, make)
