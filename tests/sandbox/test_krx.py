@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import httpx
 import pytest
 
+from include.calendars import calendar
 from include.sandbox.krx_forms import percent
 from tests.fixtures_sandbox import MovableClock, RunningSandbox, Start
 
@@ -24,6 +25,8 @@ def clock() -> MovableClock:
 
 @pytest.fixture
 def krx(sandbox: Start, clock: MovableClock) -> RunningSandbox:
+    # Built once in a process, which takes seconds, and on a busy machine longer than a caller waits.
+    assert calendar("XKRX").is_session(date(2026, 9, 14))
     return sandbox(clock=clock, companies=40)
 
 
