@@ -37,10 +37,12 @@ from include.contract import (
 from include.local.recorded import Recording
 
 _DAY = re.compile(r"(?<![\dT:])(?P<day>\d{4}-\d{2}-\d{2})(?P<time>T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z)?(?!\d)")
+# A day as some addresses have it; within an answer eight digits may be any number.
+_TOGETHER = re.compile(r"(?<!\d)(\d{4})(\d{2})(\d{2})(?!\d)")
 # Days beyond it are words for "for ever".
 _LAST_DAY = date(2200, 1, 1)
 # So many requests of a plan are looked at, and so many bytes of an answer for its days.
-_FEW, _HEAD = 3, 1 << 20
+_FEW, _HEAD = 8, 1 << 20
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,8 @@ def read(directory: Path, recordings: Sequence[Recording], known: set[str]) -> l
 def _asked(stream: Stream, directory: Path, recording: Recording, recordings: Sequence[Recording]) -> Iterator[Request]:
     """Return the request, if there is one, that a stream would send for a recorded answer."""
     text = (directory / recording.file).read_bytes()[:_HEAD].decode("utf-8", "replace")
-    days = _days(stream, " ".join([*(value for _, value in recording.pairs), text]))
+    told = (_TOGETHER.sub(r"\1-\2-\3", value) for _, value in recording.pairs)
+    days = _days(stream, " ".join([*told, text]))
     ask = Ask(Mode.BACKFILL, sessions=days[-1:], keys=_keys(stream, recording))
     for request in _walk(stream, directory, ask, recordings):
         form = parse_qsl((request.body or b"").decode("utf-8", "replace"), keep_blank_values=True)

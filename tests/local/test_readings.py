@@ -13,7 +13,7 @@ from include.settings import ROOT
 from tests.sources.answers import FIXTURES
 
 SAMPLES = ROOT.parent / "shared" / "upstream" / "samples"
-FRED, ALPACA = "api.stlouisfed.org", "data.alpaca.markets"
+FRED, ALPACA, KRX = "api.stlouisfed.org", "data.alpaca.markets", "data-dbg.krx.co.kr"
 
 
 def described(series: str) -> str:
@@ -29,6 +29,7 @@ def bars(**more: object) -> str:
 
 WRAPPED = '{"url":"/","body":{"bars":{},"next_page_token":null}}'
 VALUES = (FIXTURES / "fred" / "values.json").read_text(encoding="utf-8")
+TRADE, BONDS = ((FIXTURES / "krx" / name).read_text("utf-8") for name in ("trade.json", "indices_of_bonds.json"))
 ENTRIES = (
     (FRED, "/fred/series", "series_id=UNRATE", 200, "unrate.json", described("UNRATE")),
     (FRED, "/fred/series/observations", "series_id=GDP&file_type=json", 200, "gdp.json", VALUES),
@@ -38,6 +39,9 @@ ENTRIES = (
     (ALPACA, "/v2/stocks/bars", "symbols=AAPL,GE&timeframe=1Day", 200, "cut.json", bars()),
     (ALPACA, "/v2/stocks/bars", "symbols=SPY", 403, "plan.json", '{"message":"no recent SIP data"}'),
     (ALPACA, "/v2/stocks/bars", "symbols=SPY", 200, "wrapped.json", WRAPPED),
+    (KRX, "/svc/apis/sto/ksq_bydd_trd", "basDd=20260915", 200, "ksq.json", TRADE),
+    (KRX, "/svc/apis/idx/bon_dd_trd", "basDd=20260915", 200, "bonds.json", BONDS),
+    (KRX, "/svc/apis/sto/knx_bydd_trd", "basDd=20260914", 200, "other_day.json", TRADE),
     ("example.org", "/x", "", 200, "other.json", "{}"),
 )  # fmt: skip
 
@@ -59,10 +63,14 @@ def test_who_would_ask_for_an_answer_reads_it_and_what_nobody_asks_for_is_left_o
         "gdp.json": ("fred.observations", 6, 0),
         "bars.json": ("alpaca.bars_1d", 3, 0),
         "wrapped.json": ("alpaca.bars_1d", 0, 0),
+        "ksq.json": ("krx.prices", 4, 0),
+        "bonds.json": ("krx.indices", 2, 0),
     }
     assert "next_page_token" in found["cut.json"].refused
     assert "ALPACA_PLAN" in found["plan.json"].refused
-    assert set(found) == {"unrate.json", "gdp.json", "bars.json", "wrapped.json", "cut.json", "plan.json"}
+    assert "is for 20260915 and not for 20260914" in found["other_day.json"].refused
+    others = {"cut.json", "plan.json", "other_day.json"}
+    assert set(found) == {"unrate.json", "gdp.json", "bars.json", "wrapped.json", "ksq.json", "bonds.json"} | others
     assert set(read(tmp_path, {"gdp.json"})) == set(found) - {"gdp.json"}
 
 
