@@ -13,6 +13,7 @@ import pytest
 from include import registry
 from include.contract import CycleStatus, Mode, Outcome, Stream
 from include.engine import cycle, jobs, windows
+from include.engine.db import connect
 from include.engine.verdict import Verdict
 from include.sandbox.sec import Sec
 from include.sandbox.sec_market import DAYS, NEW_YORK, Filing
@@ -389,6 +390,31 @@ def test_after_a_week_with_outages_all_that_the_indexes_list_is_there_and_was_fo
         "select sum(new_count) as n, sum(changed_count) as c from collect.cycles where mode = 'replay'"
     )
     assert (run["n"], run["c"]) == (0, 0)
+
+
+def test_a_form_that_was_renamed_stays_in_its_family_and_one_that_fell_silent_shows(
+    place: Callable[[], Place],
+) -> None:
+    """Pains: 13D and 13G stop in December 2024, as they have another name from then on."""
+    here = place()
+    renamed, last = date(2024, 12, 18), date(2025, 1, 10)
+    days = DAYS.sessions(date(2024, 12, 2), last)
+    forms = [("SCHEDULE 13G" if day >= renamed else "SC 13G", day) for day in days]
+    forms += [("8-K", day) for day in days] + [("N-OLD", day) for day in days if day < renamed]
+    rows = [(form, day, f"{n:010d}-24-{k:06d}") for n, (form, day) in enumerate(forms) for k in range(6)]
+    with connect(here.url) as connection:
+        connection.cursor().executemany(
+            "insert into filings.sec_daily_index values (%s, %s, 1, %s, 'X', %s, 'p', 'u', 1, %s, 1, 1, 1, null)",
+            [(day, accession, form, day, at(last, 23)) for form, day, accession in rows],
+        )
+    families = here.sql("select form, family from filings.sec_form_families order by form")
+    assert {row["form"]: row["family"] for row in families} == {
+        "8-K": "8-K", "N-OLD": "N-OLD", "SC 13G": "13G", "SCHEDULE 13G": "13G",
+    }  # fmt: skip
+    silent = here.sql("select family, last_day, newest_day from filings.sec_silent_families")
+    assert [(row["family"], row["last_day"], row["newest_day"]) for row in silent] == [
+        ("N-OLD", date(2024, 12, 17), last)
+    ]
 
 
 # --- what goes wrong on the way

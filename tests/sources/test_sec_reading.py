@@ -220,10 +220,28 @@ def test_the_feed_is_read_down_to_what_is_known_or_to_midnight() -> None:
     (more,) = feed.follow(below, page)
     assert (dict(more.params)["start"], more.unit, more.about["known"]) == ("100", below.unit, below.about["known"])
     # A bit of what is known is read once more, as entries come a little out of order.
-    met = min(accepted) + feed.OVERLAP
+    met = max(accepted[-feed.AGREEING :]) + feed.OVERLAP
     assert feed.follow(replace(below, about={"known": met.isoformat(), "start": 0}), page) != ()
     past = met + timedelta(seconds=1)
     assert feed.follow(replace(below, about={"known": past.isoformat(), "start": 0}), page) == ()
+
+
+def test_one_entry_of_another_time_neither_ends_a_reading_nor_hides_what_comes() -> None:
+    fixtures = Path(__file__).resolve().parents[1] / "fixtures" / "sec"
+    page = (fixtures / "feed.xml").read_text(encoding="latin-1")
+    request = feed_request(subjects=("known/2026-09-15T04:00:00+00:00",))
+    usual = feed.follow(request, answer(request, page.encode("latin-1")))
+    assert len(usual) == 1
+    for odd in ("1999-01-02T09:00:00-05:00", "2099-01-02T09:00:00-05:00"):
+        first, _, rest = page.partition("</entry>")
+        start, _, end = first.rpartition("<updated>")
+        one = f"{start}<updated>{odd}</updated>{end.partition('</updated>')[2]}</entry>{rest}"
+        assert feed.follow(request, answer(request, one.encode("latin-1"))) == usual
+        parsed = feed.parse(unit_of(request, one.encode("latin-1")))
+        (walk,) = list(parsed.batches[1].rows)
+        assert walk[3] <= unit_of(request, b"").answers[0].sent_at
+        assert (walk[5], walk[6]) == ("cut", False)
+        assert odd in {row[7] for row in parsed.batches[0].rows}
 
 
 def test_quarters_and_days_have_the_addresses_of_their_time() -> None:

@@ -31,6 +31,8 @@ ENTRIES_OF_A_PAGE = 100
 MOST_PAGES = 120
 # So much of what is known is read once more: entries come a little out of order.
 OVERLAP = timedelta(minutes=5)
+# A page is among what is known once so many entries at its end are: a single one may carry an instant of long ago.
+AGREEING = 3
 # The feed reaches back about two business days; one that ends after less has broken off.
 LEAST_DEPTH = timedelta(hours=24)
 
@@ -103,15 +105,20 @@ def follow(request: Request, answer: Answer) -> Sequence[Request]:
     """Return the next page, until one shows what was accepted before what is known, or nothing."""
     if answer.status != 200 or request.session_date is None:
         return ()
-    accepted = [each.accepted for each in _entries(answer, []) if isinstance(each, Entry)]
+    floor = _floor(list(_entries(answer, [])))
     start = int(request.about["start"]) + ENTRIES_OF_A_PAGE
-    if not accepted or min(accepted) < _bound(request.about) or start >= MOST_PAGES * ENTRIES_OF_A_PAGE:
+    if floor is None or floor < _bound(request.about) or start >= MOST_PAGES * ENTRIES_OF_A_PAGE:
         return ()
     return (_page(request.session_date, request.about["known"], start),)
 
 
 def _bound(about: Any) -> datetime:
     return datetime.fromisoformat(about["known"]) - OVERLAP
+
+
+def _floor(entries: Sequence[Entry]) -> datetime | None:
+    """Return down to when a page reads, which its last entries agree on; None where it has none."""
+    return max((entry.accepted for entry in entries[-AGREEING:]), default=None)
 
 
 def classify(answer: Answer) -> AnswerClass:
@@ -180,18 +187,20 @@ def _walk(unit: Unit, pages: Sequence[Sequence[Entry]]) -> tuple[Any, ...]:
     first = unit.answers[0]
     known = datetime.fromisoformat(first.request.about["known"])
     accepted = [entry.accepted for page in pages for entry in page]
-    newest, oldest = max(accepted, default=None), min(accepted, default=None)
-    if oldest is not None and oldest < known - OVERLAP:
+    # What is accepted after it was shown says nothing of what is known.
+    newest = min(max(accepted), first.sent_at) if accepted else None
+    floor = _floor(next((page for page in reversed(pages) if page), ()))
+    if floor is not None and floor < known - OVERLAP:
         ended = "known"
     else:
         ended = "end" if not pages[-1] else "cut"
-    is_deep = newest is not None and oldest is not None and oldest <= newest - LEAST_DEPTH
+    is_deep = newest is not None and floor is not None and floor <= newest - LEAST_DEPTH
     return (
         first.sent_at,
         unit.session_date,
         known,
         newest,
-        oldest,
+        floor,
         ended,
         ended == "known" or (ended == "end" and is_deep),
         len(pages),

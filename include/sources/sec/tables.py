@@ -47,8 +47,10 @@ WALKS = Table(
         Column("started_at", "timestamptz", "When its first page was asked for"),
         Column("session_date", "date", "Day in New York"),
         Column("known_until", "timestamptz", "Down to where it had to read: what was accepted before was known"),
-        Column("newest_at", "timestamptz", "Newest acceptance that it showed", nullable=True),
-        Column("oldest_at", "timestamptz", "Oldest acceptance that it showed", nullable=True),
+        Column("newest_at", "timestamptz", "Newest acceptance that it showed, not after it began", nullable=True),
+        Column(
+            "read_until", "timestamptz", "Down to where it read, by the last entries of its last page", nullable=True
+        ),
         Column("ended", "text", "known (it met what was known), end (of the feed) or cut (before either)"),
         Column("is_whole", "boolean", "Whether it leaves no hole; false: the next one reads the same ground again"),
         Column("pages", "integer", "Pages read"),

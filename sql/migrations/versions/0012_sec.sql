@@ -83,7 +83,7 @@ create table filings.sec_feed_walks (
     session_date    date not null,
     known_until     timestamptz(6) not null,
     newest_at       timestamptz(6),
-    oldest_at       timestamptz(6),
+    read_until      timestamptz(6),
     ended           text not null,
     is_whole        boolean not null,
     pages           integer not null,
@@ -101,8 +101,8 @@ comment on table filings.sec_feed_walks is 'Each reading of the current feed: fr
 comment on column filings.sec_feed_walks.started_at is 'When its first page was asked for';
 comment on column filings.sec_feed_walks.session_date is 'Day in New York';
 comment on column filings.sec_feed_walks.known_until is 'Down to where it had to read: what was accepted before was known';
-comment on column filings.sec_feed_walks.newest_at is 'Newest acceptance that it showed';
-comment on column filings.sec_feed_walks.oldest_at is 'Oldest acceptance that it showed';
+comment on column filings.sec_feed_walks.newest_at is 'Newest acceptance that it showed, not after it began';
+comment on column filings.sec_feed_walks.read_until is 'Down to where it read, by the last entries of its last page';
 comment on column filings.sec_feed_walks.ended is 'known (it met what was known), end (of the feed) or cut (before either)';
 comment on column filings.sec_feed_walks.is_whole is 'Whether it leaves no hole; false: the next one reads the same ground again';
 comment on column filings.sec_feed_walks.pages is 'Pages read';
@@ -126,8 +126,8 @@ comment on table filings.sec_feed_walks_history is 'What sec_feed_walks once sai
 comment on column filings.sec_feed_walks_history.started_at is 'When its first page was asked for';
 comment on column filings.sec_feed_walks_history.session_date is 'Day in New York';
 comment on column filings.sec_feed_walks_history.known_until is 'Down to where it had to read: what was accepted before was known';
-comment on column filings.sec_feed_walks_history.newest_at is 'Newest acceptance that it showed';
-comment on column filings.sec_feed_walks_history.oldest_at is 'Oldest acceptance that it showed';
+comment on column filings.sec_feed_walks_history.newest_at is 'Newest acceptance that it showed, not after it began';
+comment on column filings.sec_feed_walks_history.read_until is 'Down to where it read, by the last entries of its last page';
 comment on column filings.sec_feed_walks_history.ended is 'known (it met what was known), end (of the feed) or cut (before either)';
 comment on column filings.sec_feed_walks_history.is_whole is 'Whether it leaves no hole; false: the next one reads the same ground again';
 comment on column filings.sec_feed_walks_history.pages is 'Pages read';
@@ -499,16 +499,18 @@ create index sec_full_index_history_by_accession on filings.sec_full_index_histo
 create index sec_company_filings_by_accession on filings.sec_company_filings (accession);
 
 create view filings.sec_parties as
-    select f.accession, f.cik, f.role, f.company_name, f.form, f.filed_date, f.accepted_at, f.seen_at, 'feed'::text as found_in
+    select f.accession, f.cik, f.role, f.company_name, f.form, f.filed_date, f.accepted_at, f.seen_at, 'feed'::text as found_in,
+           f.accepted_at as accepted_at_latest
       from filings.sec_feed f
     union all
-    select d.accession, d.cik, null, d.company_name, d.form, d.filed_date, null, d.sent_at, 'daily index'
+    select d.accession, d.cik, null, d.company_name, d.form, d.filed_date, null, d.sent_at, 'daily index', null
       from filings.sec_daily_index d
     union all
-    select q.accession, q.cik, null, q.company_name, q.form, q.filed_date, null, q.sent_at, 'quarterly index'
+    select q.accession, q.cik, null, q.company_name, q.form, q.filed_date, null, q.sent_at, 'quarterly index', null
       from filings.sec_full_index q
     union all
-    select c.accession, c.cik, null, null, c.form, c.filed_date, null, c.sent_at, 'company'
+    select c.accession, c.cik, null, null, c.form, c.filed_date, null, c.sent_at, 'company',
+           greatest(c.accepted_if_utc, c.accepted_if_local)
       from filings.sec_company_filings c;
 comment on view filings.sec_parties is
     'Every party, role and form under which a filing was shown, by where it was found; one filing has many rows';
@@ -516,14 +518,16 @@ comment on view filings.sec_parties is
 create view filings.sec_accessions as
     select p.accession, min(p.form) as form, array_agg(distinct p.form order by p.form) as forms,
            array_agg(distinct p.cik order by p.cik) as ciks, min(p.filed_date) as filed_date,
-           min(p.accepted_at) as accepted_at, min(p.seen_at) as discovered_at,
+           min(p.accepted_at) as accepted_at, coalesce(min(p.accepted_at), min(p.accepted_at_latest)) as accepted_at_latest,
+           min(p.seen_at) as discovered_at,
            array_agg(distinct p.found_in order by p.found_in) as found_in,
            exists (select 1 from filings.sec_full_index_history h where h.accession = p.accession and h.reason = 'withdrawn')
                and not exists (select 1 from filings.sec_full_index q where q.accession = p.accession) as is_withdrawn
       from filings.sec_parties p
      group by p.accession;
 comment on view filings.sec_accessions is
-    'One row for each filing, however it was found: its forms, parties, acceptance (from the feed) and first sighting; withdrawn '
+    'One row for each filing, however it was found: its forms, parties, acceptance (from the feed; the latest that it '
+    'may have been where only a company''s own list knows) and first sighting; withdrawn '
     'where the quarterly index listed it and no longer does';
 
 create view filings.sec_form_families as
