@@ -314,6 +314,29 @@ def test_a_claim_among_them_reads_a_handful_of_pages(crowded: Desk) -> None:
     assert pages < 150, plan
 
 
+@pytest.fixture
+def long(desk: Desk) -> Desk:
+    """A run that is most of what there is: the planner knows it as it was planned, and much of it is done since."""
+    desk.add_chunks("long", 6_000)
+    desk.sql("vacuum (analyze) collect.cycles")
+    desk.sql(
+        "update collect.cycles set cycle_status = 'SUCCESS', is_complete = true, outcome = 'success', attempt = 1,"
+        " finished_at = created_at where cycle_id <= (select min(cycle_id) + 3999 from collect.cycles)"
+    )
+    return desk
+
+
+def test_a_claim_of_a_long_run_does_not_walk_over_what_is_done(long: Desk) -> None:
+    first = long.one("select min(cycle_id) + 4000 as n from collect.cycles")["n"]
+    claim = "select * from collect.claim(%s, 'backfill', 'long', 'w', '5 minutes')"
+    with psycopg.connect(long.url, autocommit=True) as connection:
+        claimed = [connection.execute(claim, (STREAM.name,)).fetchone()[0] for _ in range(10)]  # type: ignore[index]
+        (plan,) = connection.execute(f"explain (analyze, buffers, format json) {claim}", (STREAM.name,)).fetchone()[0]  # type: ignore[index]
+    assert claimed == list(range(first, first + 10))
+    pages = plan["Plan"]["Shared Hit Blocks"] + plan["Plan"]["Shared Read Blocks"]
+    assert pages < 80, plan
+
+
 @pytest.mark.parametrize("stream", [None, STREAM.name])
 @pytest.mark.parametrize("status", [None, "SUCCESS", "PENDING", "RUNNING"])
 @pytest.mark.parametrize("mode", [None, "backfill"])

@@ -750,16 +750,18 @@ begin
     end if;
     if p_run_id is not null then
         -- No gate is between the choice and the write here, so that both are one statement; what skips locked rows waits for
-        -- none, and the clock stands as it was read.
+        -- none, and the clock stands as it was read. The run is looked for as one of a list, and is the first to be ordered by:
+        -- so the index of what waits is the only one in that order. By the cycles' numbers a claim would walk over all that the
+        -- run has done, which looks cheap to a planner that takes what waits for evenly spread.
         return query
             update collect.cycles c
                set cycle_status = 'RUNNING', lease_token = gen_random_uuid(), lease_owner = p_owner, lease_until = t + p_ttl,
                    worked_by = p_owner, attempt = c.attempt + 1, started_at = coalesce(c.started_at, t), next_eligible_at = null, budget_exhausted_reason = null,
                    updated_at = t, gate_at = case when p_mode = 'poll' then t end
              where c.cycle_id = (select r.cycle_id from collect.cycles r
-                                  where r.stream = p_stream and r.mode = p_mode and r.run_id = p_run_id and r.cycle_status = 'PENDING'
-                                    and (r.next_eligible_at is null or r.next_eligible_at <= t)
-                                  order by r.cycle_id limit 1 for update skip locked)
+                                  where r.stream = p_stream and r.mode = p_mode and r.run_id = any (array[p_run_id])
+                                    and r.cycle_status = 'PENDING' and (r.next_eligible_at is null or r.next_eligible_at <= t)
+                                  order by r.run_id, r.cycle_id limit 1 for update skip locked)
                and c.cycle_status = 'PENDING'
             returning c.*;
         return;
