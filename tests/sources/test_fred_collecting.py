@@ -259,6 +259,34 @@ def test_withheld_values_leave_what_was_collected(desk: Callable[..., Desk]) -> 
     assert [row["series_id"] for row in rows] == [EARLY]
 
 
+def test_what_is_known_of_a_series_past_is_said_and_whole_only_from_its_first_vintage_on(
+    desk: Callable[..., Desk],
+) -> None:
+    here = desk(EARLY, "GDP", "UNRATE")
+    here.switch("no_vintages", series="UNRATE")
+    here.poll(FIRST)
+
+    def coverage(column: str = "is_whole") -> dict[str, Any]:
+        rows = here.place.sql("select * from market.fred_coverage")
+        return {row["series_id"]: row[column] for row in rows}
+
+    assert coverage() == {EARLY: False, "GDP": False, "UNRATE": False}
+    assert coverage("collected_from")["GDP"] == date(2026, 1, 1)
+    assert coverage("has_no_vintages") == {EARLY: False, "GDP": False, "UNRATE": True}
+    here.backfill(date(1950, 1, 1), FIRST)
+    assert coverage() == {EARLY: True, "GDP": True, "UNRATE": False}
+    shown = here.published(FIRST, "GDP", EARLY)
+    assert here.as_of(FIRST, "GDP", EARLY) == shown
+    # As if it had begun earlier, and what followed had not been collected.
+    here.place.sql(
+        "insert into market.fred_series select 'GDP', date '2013-02-01', false, title, frequency, frequency_short,"
+        " units, units_short, seasonal_adjustment, seasonal_adjustment_short, notes, has_observations, 'GDP/2011-2015',"
+        " fetch_id, sent_at, parser_version, cycle_id, attempt, extra"
+        " from market.fred_series where series_id = 'GDP' limit 1"
+    )
+    assert (coverage("missing_years")["GDP"], coverage()["GDP"]) == (5, False)
+
+
 def test_a_discontinued_series_is_no_error_and_says_so(desk: Callable[..., Desk]) -> None:
     here = desk("ICSA", "GDP")
     here.switch("end", series="ICSA", last="2026-03-06", at="2026-04-01T09:00:00-05:00")

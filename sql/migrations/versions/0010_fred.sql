@@ -174,7 +174,7 @@ create function market.fred_as_of(day date)
      where not n.is_withdrawn
 $$;
 comment on function market.fred_as_of(date) is
-    'Every series as it stood in St. Louis at the end of a day; where FRED keeps no vintages, as it had been collected by then';
+    'Every series as it stood in St. Louis at the end of a day, as far as market.fred_coverage says that it is whole; where FRED keeps no vintages, as it had been collected by then';
 
 create view market.fred_series_current as
     select d.series_id, d.title, d.frequency, d.frequency_short, d.units, d.units_short, d.seasonal_adjustment,
@@ -186,6 +186,22 @@ create view market.fred_series_current as
                    from market.fred_vintages v group by v.series_id) o on o.series_id = d.series_id;
 comment on view market.fred_series_current is
     'Each series as last described, with the first and last observation that is held and the newest day on which a value changed';
+
+create view market.fred_coverage as
+    select u.series_id, make_date(min(u.first_year), 1, 1) as collected_from, make_date(max(u.last_year), 12, 31) as collected_to,
+           max(u.last_year) - min(u.first_year) + 1 - sum(u.last_year - u.first_year + 1)::int as missing_years,
+           (array_agg(u.is_carried order by u.first_year))[1] as was_there_before, coalesce(bool_or(n.series_id is not null), false) as has_no_vintages,
+           not (array_agg(u.is_carried order by u.first_year))[1] and bool_and(n.series_id is null)
+               and max(u.last_year) - min(u.first_year) + 1 = sum(u.last_year - u.first_year + 1) as is_whole
+      from (select s.series_id, left(split_part(s.unit, '/', 2), 4)::int as first_year, right(s.unit, 4)::int as last_year,
+                   bool_and(s.is_carried) filter (where s.is_first) as is_carried
+              from (select f.*, f.realtime_start = min(f.realtime_start) over (partition by f.series_id, f.unit) as is_first
+                      from market.fred_series f) s
+             group by s.series_id, s.unit) u
+      left join (select distinct v.series_id from market.fred_vintages v where v.realtime_start = date '1776-07-04') n using (series_id)
+     group by u.series_id;
+comment on view market.fred_coverage is
+    'Of which years each series was collected. fred_as_of and fred_observations tell all of a series where is_whole: from its first vintage on, without a gap. Else values that were published before collected_from, or in missing_years, and are the same since, are not held: mode=backfill collects them; has_no_vintages: FRED keeps none, known is only what was collected';
 
 create view market.fred_overdue as
     select c.series_id, c.title, c.frequency, c.last_observation, c.last_release, r.today - c.last_release as days_since,
