@@ -1,7 +1,8 @@
 """The audit: the health of every pipeline once a day, as incidents and in words.
 
-Promises: what the lookout finds is found here too; publication that lags, alerts that wait and seen rows left behind
-are incidents as well, and end by themselves. Never: nothing is repaired, and a stream that is well is said to be so.
+Promises: what the lookout finds is found here too; publication that lags, alerts that wait, seen rows left behind and
+what a source's view of doubts names are incidents as well, and end by themselves. Never: nothing is repaired, and a
+stream that is well is said to be so.
 """
 
 from __future__ import annotations
@@ -9,12 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from psycopg import sql
+
 from include.contract import Stream
 from include.engine import housekeeping, incidents, lookout
-from include.engine.db import Connection, Row, connect, query
+from include.engine.db import Connection, Row, connect, query, template
 from include.engine.verdict import kst
 
 PUBLICATION, OUTBOX = "publication/hub", "outbox/slack"
+# So many doubts are told in words; a view has them all.
+MOST_DOUBTS = 5
 
 
 def audit(url: str, streams: Sequence[Stream], behind: datetime | None, slack_grace: timedelta) -> list[str]:
@@ -32,6 +37,7 @@ def audit(url: str, streams: Sequence[Stream], behind: datetime | None, slack_gr
     try:
         _publication(connection, behind)
         _outbox(connection, slack_grace)
+        _doubts(connection, streams)
         rows = connection.execute(query("status.streams")).fetchall()
         open_ones = connection.execute(query("incidents.listed"), {"since": None}).fetchall()
     finally:
@@ -57,6 +63,23 @@ def _outbox(connection: Connection, grace: timedelta) -> None:
         return
     text = f"{row['waiting']} alerts wait for Slack, the oldest since {kst(row['since'])}. See the connection slack."
     incidents.open(connection, key=OUTBOX, severity="error", text=text)
+
+
+def _doubts(connection: Connection, streams: Sequence[Stream]) -> None:
+    """Open an incident for a stream of which its source's view `<source>_doubts` says something, and end it."""
+    found: dict[str, list[str]] = {stream.name: [] for stream in streams}
+    for view in connection.execute(query("lookout.views_of_doubts")).fetchall():
+        named = sql.Identifier(view["table_schema"], view["table_name"])
+        for row in connection.execute(template("listing.doubts", view=named)).fetchall():
+            found.get(row["stream"], []).append(row["says"])
+    for stream, says in found.items():
+        key = f"doubtful/{stream}"
+        if not says:
+            incidents.close(connection, [key], f"nothing of {stream} is doubtful any more.")
+            continue
+        more = f"; and {len(says) - MOST_DOUBTS} more" if says[MOST_DOUBTS:] else ""
+        text = f"{stream}: {'; '.join(says[:MOST_DOUBTS])}{more}. Every answer was fine: look whether it still comes."
+        incidents.open(connection, key=key, severity="warning", stream=stream, text=text)
 
 
 def _line(row: Row, open_ones: Sequence[Row]) -> str:

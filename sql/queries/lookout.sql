@@ -128,3 +128,8 @@ on conflict (job) do update set seen_at = excluded.seen_at;
 -- name: not_paused
 -- Jobs whose DAG runs.
 delete from ops.paused_jobs where job = any(%(jobs)s);
+
+-- name: views_of_doubts
+-- Where sources tell, by stream and key, what is doubtful in their tables though every answer was fine.
+select v.table_schema, v.table_name from information_schema.views v
+ where v.table_schema in ('market', 'filings') and v.table_name like '%\_doubts' order by 1, 2;

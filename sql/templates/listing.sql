@@ -6,3 +6,7 @@ select %(cycle)s, x.item_key, max(x.sent_at)
          where f.cycle_id = %(cycle)s and ({s_key}) is not null) x
  group by x.item_key order by x.item_key
 on conflict do nothing;
+
+-- name: doubts
+-- What a source's view of doubts says of its streams.
+select d.stream, d.says from {view} d order by d.stream, d.key;

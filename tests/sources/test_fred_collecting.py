@@ -13,7 +13,7 @@ import pytest
 from include import registry
 from include.calendars import calendar, window_for
 from include.contract import CycleStatus, HostGroup, Mode, Outcome, Stream
-from include.engine import credentials, cycle, jobs, windows
+from include.engine import audit, credentials, cycle, incidents, jobs, windows
 from include.engine.verdict import Verdict
 from include.sandbox.exchange import World
 from include.sandbox.fred import Fred
@@ -305,11 +305,17 @@ def test_how_old_a_series_may_be_goes_by_its_frequency(desk: Callable[..., Desk]
     # A month on with nothing new: that is long for days and weeks, and nothing for months and quarters.
     here.place.at(evening(FIRST + timedelta(days=30)))
     assert {row["series_id"] for row in here.place.sql(overdue)} == {EARLY, "ICSA"}
+    audit.audit(here.place.url, (here.stream,), None, timedelta(hours=1))
+    told = {row["incident_key"]: row["text"] for row in incidents.listed(here.place.url)}
+    assert "ICSA (Weekly, Ending Friday) had nothing new since" in told["doubtful/fred.observations"]
+    assert "UNRATE" not in told["doubtful/fred.observations"]
     here.place.at(evening(FIRST + timedelta(days=90)))
     assert {row["series_id"] for row in here.place.sql(overdue)} == {EARLY, "ICSA", "UNRATE"}
     here.switch("end", series="ICSA", last="2026-10-09", at="2026-10-21T09:00:00-05:00")
     here.poll(FIRST + timedelta(days=91))
     assert not here.place.sql(overdue)
+    audit.audit(here.place.url, (here.stream,), None, timedelta(hours=1))
+    assert "doubtful/fred.observations" not in {row["incident_key"] for row in incidents.listed(here.place.url)}
 
 
 def test_a_month_that_is_never_published_stays_a_row_without_a_number(desk: Callable[..., Desk]) -> None:

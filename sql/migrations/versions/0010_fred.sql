@@ -214,3 +214,10 @@ create view market.fred_overdue as
                                                             when 'Q' then 200 when 'SA' then 400 when 'A' then 800 end;
 comment on view market.fred_overdue is
     'Series of which nothing new was published for longer than is usual for their frequency; copies of other publishers'' series lag by a period';
+
+create view market.fred_doubts as
+    select 'fred.observations' as stream, o.series_id as key,
+           o.series_id || ' (' || o.frequency || ') had nothing new since ' || o.last_release || ', ' || o.days_since || ' days; usual are '
+           || o.usual_days || ' at most' as says
+      from market.fred_overdue o;
+comment on view market.fred_doubts is 'What an operator should look at though every answer was fine: series of which nothing new comes';
