@@ -214,7 +214,7 @@ def read_by_newer(connection: Connection, stream: str, units: Iterable[str], par
 
 
 def units_between(connection: Connection, stream: str, start: date, end: date) -> list[str]:
-    """Return the units with stored answers for session dates of a range, in name order."""
+    """Return the units with stored answers for session dates of a range, the one that was asked for first first."""
     rows = connection.execute(query("fetches.units_between"), {"stream": stream, "start": start, "end": end}).fetchall()
     return [row["unit"] for row in rows]
 

@@ -102,6 +102,7 @@ def rebuild(connection: Connection, stream: Stream, table: Table, cycle_id: int,
     unchanged = run("count_unchanged")["unchanged"]
     run("end_by_parser")
     run("drop_history")
+    run("hand_over")
     run("add_history")
     withdrawn = run("withdraw")
     merged = run("merge")
@@ -135,6 +136,7 @@ def rebuild_part(
     partitions = run("partitions_of_part")["partitions"]
     run("end_by_parser")
     run("drop_history")
+    run("hand_over")
     run("add_history")
     merged = run("merge")
     run("drop_part")

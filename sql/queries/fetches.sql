@@ -135,10 +135,11 @@ select distinct unit from collect.fetches
  where stream = %(stream)s and unit = any(%(units)s) and parser_version > %(parser_version)s;
 
 -- name: units_between
--- Units with stored answers for the session dates of a range.
-select distinct unit from collect.fetches
+-- Units with stored answers for the session dates of a range; who was asked for first comes first, as a key may have gone from
+-- one to another.
+select unit from collect.fetches
  where stream = %(stream)s and session_date between %(start)s and %(end)s and answer_class in ('data', 'empty')
- order by unit;
+ group by unit order by min(sent_at), unit;
 
 -- name: units_with_answers
 -- Those of some units that have stored answers.

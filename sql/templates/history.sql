@@ -101,19 +101,35 @@ select {t_columns}, t.unit, t.fetch_id, t.sent_at, t.parser_version, t.cycle_id,
 on conflict do nothing;
 
 -- name: drop_history
--- Versions that the stored answers do not make; what a parser once read otherwise stays.
+-- Versions that the stored answers do not make; what a parser once read otherwise stays, and so do those of a key that another
+-- unit has now, which only both units together could tell.
 delete from {history} h
  where h.unit in (select u.unit from {units} u) and h.reason <> 'parser' and {h_of_part}
    and not exists (select 1 from {chain} c where {h_same_key} and c.is_there and c.sent_at = h.sent_at and c.ended_at = h.ended_at
-                      and c.reason = h.reason and ({c_values}, c.extra) is not distinct from ({h_values}, h.extra));
+                      and c.reason = h.reason and ({c_values}, c.extra) is not distinct from ({h_values}, h.extra))
+   and not exists (select 1 from {target} p where {p_same_h} and p.unit not in (select u.unit from {units} u));
+
+-- name: hand_over
+-- Where another unit gave the row that a newer version takes the place of: it was right until the first that differs.
+insert into {history} ({columns}, unit, fetch_id, sent_at, parser_version, cycle_id, attempt, extra, ended_at, reason)
+select {t_columns}, t.unit, t.fetch_id, t.sent_at, t.parser_version, t.cycle_id, t.attempt, t.extra,
+       (select min(d.sent_at) from {chain} d
+         where {d_same_t} and d.is_there and d.sent_at > t.sent_at and ({d_values}, d.extra) is distinct from ({t_values}, t.extra)),
+       'revised'
+  from {chain} c join {target} t on {c_same_key}
+ where c.is_there and c.ended_at is null and t.unit not in (select u.unit from {units} u)
+   and ({c_order}) > ({t_order}) and ({c_values}, c.extra) is distinct from ({t_values}, t.extra)
+on conflict do nothing;
 
 -- name: add_history
--- Versions that were once right, where the history lacks them.
+-- Versions that were once right, where the history lacks them; not where another unit's row said the same until then.
 insert into {history} ({columns}, unit, fetch_id, sent_at, parser_version, cycle_id, attempt, extra, ended_at, reason)
 select {c_columns}, c.unit, c.fetch_id, c.sent_at, %(parser_version)s, %(cycle)s, %(attempt)s, c.extra, c.ended_at, c.reason
   from {chain} c
  where c.is_there and c.ended_at is not null
-   and not exists (select 1 from {history} h where {h_same_key} and h.reason <> 'parser' and h.sent_at = c.sent_at)
+   and not exists (select 1 from {history} h where {h_same_key} and h.reason <> 'parser'
+                      and (h.sent_at = c.sent_at
+                           or (h.ended_at = c.ended_at and ({h_values}, h.extra) is not distinct from ({c_values}, c.extra))))
 on conflict do nothing;
 
 -- name: withdraw
@@ -127,14 +143,15 @@ with gone as (
 select count(*) as withdrawn from gone;
 
 -- name: merge
--- Rows that are new or differ from the newest version, and only these.
+-- Rows that are new or differ from the newest version, and only these; the row of another unit stays where it says the same.
 with written as (
     insert into {target} as t ({columns}, unit, fetch_id, sent_at, parser_version, cycle_id, attempt, extra)
     select {c_columns}, c.unit, c.fetch_id, c.sent_at, %(parser_version)s, %(cycle)s, %(attempt)s, c.extra
       from {chain} c left join {target} t on {c_same_key}
      where c.is_there and c.ended_at is null
        and (t.unit is null or (({c_values}, c.extra, c.sent_at) is distinct from ({t_values}, t.extra, t.sent_at)
-                               and (t.unit = c.unit or ({c_order}) > ({t_order}))))
+                               and (t.unit = c.unit or (({c_order}) > ({t_order})
+                                                        and ({c_values}, c.extra) is distinct from ({t_values}, t.extra)))))
     on conflict ({key}) do update set {assignments}, unit = excluded.unit, fetch_id = excluded.fetch_id,
         sent_at = excluded.sent_at, parser_version = excluded.parser_version, cycle_id = excluded.cycle_id,
         attempt = excluded.attempt, extra = excluded.extra

@@ -19,6 +19,7 @@ from include.engine import merge, stage, windows
 from include.engine.db import connect
 from include.sources.finra import daily_file
 from include.sources.finra.tables import SHORT_VOLUME
+from tests.engine import toy
 from tests.engine.desk import MONDAY, SMALL, STREAM, THURSDAY, TUESDAY, WEDNESDAY, Desk, beside, make, ny
 
 SUCCESS, PENDING = CycleStatus.SUCCESS, CycleStatus.PENDING
@@ -342,6 +343,38 @@ def test_days_replayed_in_any_order_into_an_empty_database_give_the_same_tables(
         empty.replay(day)
     assert empty.rows() == desk.rows()
     assert empty.history() == desk.history()
+
+
+def test_a_replay_tells_of_keys_that_went_from_one_unit_to_another_what_the_live_tables_tell(
+    desk: Desk, empty: Desk
+) -> None:
+    """As where the number of a stream's groups grows: names are in other groups from then on."""
+    toy.at(desk, toy.files("old", "new"))
+    toy.at(empty, desk.stream)
+    for name, rows in (
+        ("old", {"a": 1, "b": 1, "c": 1}),
+        ("old", {"a": 2, "b": 1, "c": 1}),
+        ("new", {"a": 2, "b": 1, "c": 3}),
+        ("new", {"a": 4, "b": 1, "c": 3}),
+        ("new", {"a": 4, "b": 5, "c": 3}),
+    ):
+        desk.cdn.files[toy.file(name, TUESDAY)] = toy.lines(rows)
+        desk.backfill(TUESDAY, keys=(name,), force=True)
+        desk.advance(minutes=10)
+
+    def told(of: Desk) -> tuple[list[Any], list[Any]]:
+        columns = "item, value, unit, sent_at"
+        return (
+            of.sql(f"select {columns} from market.toy_items order by item"),
+            of.sql(f"select {columns}, ended_at, reason from market.toy_items_history order by item, sent_at"),
+        )
+
+    live = told(desk)
+    assert toy.history(desk) == [("a", 1, "revised"), ("a", 2, "revised"), ("b", 1, "revised"), ("c", 1, "revised")]
+    copy_ledger(desk, empty)
+    for there in (empty, desk):
+        there.replay(TUESDAY)
+        assert told(there) == live
 
 
 def test_replaying_with_another_parser_equals_having_had_it_from_the_start(desk: Desk, empty: Desk) -> None:
