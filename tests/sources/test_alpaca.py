@@ -422,6 +422,19 @@ def test_daily_bars_are_asked_for_by_the_month_and_a_young_month_with_the_one_be
     assert [each.key for each in DAILY_STREAM.plan(gap)] == ["1.0/1Day-sip/2026-09-15", "1.0/1Day-sip/2026-07-31"]
 
 
+def test_of_a_period_the_later_day_is_asked_for_last_and_a_month_that_is_over_whole() -> None:
+    """Who had no bar until the tenth may have had one on the twelfth: the last answer is believed."""
+    pending = ("1.0/1Day-sip/2026-09-10", "AAPL/1Day-sip/2026-07-31")
+    ask = Ask(Mode.POLL, sessions=(date(2026, 9, 15),), newest=date(2026, 9, 15), pending=pending)
+    assert [each.key for each in DAILY_STREAM.plan(ask)] == [pending[0], "1.0/1Day-sip/2026-09-15", pending[1]]
+    span = Span(Mode.BACKFILL, date(2026, 8, 3), date(2026, 8, 10), date(2026, 9, 16))
+    assert DAILY_STREAM.chunks is not None
+    (chunk,) = DAILY_STREAM.chunks(span)
+    assert [each.key for each in DAILY_STREAM.plan(Ask(Mode.BACKFILL, chunk=chunk.asks))] == ["1.0/1Day-sip/2026-08-31"]
+    (chunk,) = DAILY_STREAM.chunks(replace(span, today=date(2026, 8, 12)))
+    assert chunk.asks["through"] == "2026-08-10"
+
+
 def test_ten_thousand_symbols_and_a_month_are_a_few_requests() -> None:
     subjects = tuple(
         f"{a}{b}{c}{d}" for a in "ABCDEFGHIJ" for b in "ABCDEFGHIJ" for c in "ABCDEFGHIJ" for d in "ABCDEFGHIJ"

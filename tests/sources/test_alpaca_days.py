@@ -255,6 +255,27 @@ def test_one_malformed_symbol_is_pending_by_itself_and_the_others_are_there(desk
     assert desk.closes("MSFT")
 
 
+def test_progress_failures_and_retries_are_told_by_symbol_though_groups_are_asked_for(desk: Desk) -> None:
+    assert desk.sandbox is not None
+    desk.sandbox.switch("alpaca", "list", symbol="GLD", day="2026-09-16")
+    down = {"match": {"host": "data.alpaca.markets"}, "n": None, "status": 503}
+    desk.sandbox.control("POST", "faults", down)
+    desk.do(DAILY, Mode.BACKFILL, date(2026, 9, 14), date(2026, 9, 15))
+    desk.poll(DAILY)
+    pending = desk.sql("select * from market.alpaca_pending_symbols order by symbol")
+    assert {"AAPL", "BRK.B", "GLD"} <= {row["symbol"] for row in pending}
+    assert {(row["bars"], row["why"], row["attempts"] > 0) for row in pending} == {("1Day-sip", "failed", True)}
+    assert all("503" in row["last_error"] and row["next_try_at"] for row in pending)
+    desk.sandbox.control("DELETE", "faults")
+    desk.poll(DAILY, at=ny(9, 16))
+    assert desk.sql("select * from market.alpaca_pending_symbols") == []
+    months = "select * from market.alpaca_symbol_months where month = '2026-09-01' and adjustment = 'raw'"
+    found = {row["symbol"]: (row["bars"], row["last_day"]) for row in desk.sql(months)}
+    assert found["AAPL"] == (len(desk.closes("AAPL")), date(2026, 9, 16))
+    assert found["GLD"] == (1, date(2026, 9, 16))
+    assert "ZZZZ" not in found
+
+
 def test_symbols_without_bars_are_told_and_no_longer_when_they_have_some(desk: Desk) -> None:
     assert desk.sandbox is not None
     desk.sandbox.switch("alpaca", "list", symbol="GLD", day="2026-09-16")

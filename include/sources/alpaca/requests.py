@@ -88,18 +88,22 @@ def plan(ask: Ask, timeframe: Timeframe) -> Iterator[Request]:
         yield from (request_for(Asking(ask.chunk["group"], length, through), universe, ask.at) for through in days)
         return
     wanted = _wanted(ask.keys, universe, timeframe)
-    planned = set()
-    for through in _days(ask, timeframe):
-        for group in wanted:
-            request = request_for(Asking(group, timeframe, through), universe, ask.at)
-            planned.add(request.key)
-            yield request
-    for key in ask.pending:
-        asking = read_key(key)
-        if asking is None or asking.timeframe.is_daily != timeframe.is_daily or key in planned:
-            continue
-        if letters.members(asking.group, universe):
-            yield request_for(asking, universe, ask.at)
+    due = [
+        request_for(Asking(group, timeframe, through), universe, ask.at)
+        for through in _days(ask, timeframe)
+        for group in wanted
+    ]
+    keys, units = {request.key for request in due}, {request.unit for request in due}
+    pending = [
+        request_for(asking, universe, ask.at)
+        for key in ask.pending
+        if key not in keys and (asking := read_key(key)) is not None
+        if asking.timeframe.is_daily == timeframe.is_daily and letters.members(asking.group, universe)
+    ]
+    # What is asked for last of a unit is what it says: an earlier day of a period goes before the later one.
+    yield from (request for request in pending if request.unit in units)
+    yield from due
+    yield from (request for request in pending if request.unit not in units)
     for day in ask.closed if not timeframe.is_daily else ():
         for group in wanted[:1]:
             asked = request_for(Asking(group, timeframe, day), universe, ask.at)
@@ -136,9 +140,12 @@ def chunks(span: Span, timeframe: Timeframe) -> Iterator[Chunk]:
                 days = {"first": first.isoformat(), "last": timeframes.month_end(month).isoformat()}
             yield Chunk(f"{month:%Y-%m}", last, days | ({"keys": list(span.keys)} if span.keys else {}))
         else:
-            since = last if timeframe.is_daily else max(first, span.start)
+            through = last
+            if timeframe.is_daily and timeframes.month_end(month) < span.today:
+                through = timeframes.month_end(month)
+            since = through if timeframe.is_daily else max(first, span.start)
             for group in wanted:
-                asks = {"group": group, "since": since.isoformat(), "through": last.isoformat()}
+                asks = {"group": group, "since": since.isoformat(), "through": through.isoformat()}
                 asks |= {"timeframe": timeframe.name} if span.timeframe else {}
                 yield Chunk(f"{month:%Y-%m}/{beside}{group}", last, asks)
         month = first - timedelta(days=1)

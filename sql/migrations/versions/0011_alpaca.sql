@@ -454,3 +454,23 @@ create view market.alpaca_daily_bars_judged as
       from market.alpaca_daily_bars b;
 comment on view market.alpaca_daily_bars_judged is
     'Daily bars, and whether they were asked for again after the extended session: until then they are provisional';
+
+create view market.alpaca_pending_symbols as
+    select p.stream, coalesce(s.symbol, split_part(p.key, '/', 1)) as symbol, split_part(p.key, '/', 2) as bars, p.session_date, p.why,
+           p.attempts, p.last_error, p.next_try_at, p.given_up_at, p.key
+      from collect.pending p
+      left join lateral (select f.about from collect.fetches f
+                          where f.stream = p.stream and f.request_key = p.key order by f.fetch_id desc limit 1) l on true
+      left join lateral unnest(string_to_array(l.about ->> 'symbols', ',')) as s(symbol) on true
+     where p.stream in ('alpaca.bars_1d', 'alpaca.bars_1m') and p.why <> 'recheck';
+comment on view market.alpaca_pending_symbols is
+    'Symbols whose bars are still to be asked for, with tries, last error and next try; of a group that was never asked for the group alone';
+
+create view market.alpaca_symbol_months as
+    select b.symbol, b.timeframe, b.feed, b.adjustment, date_trunc('month', b.session_date)::date as month,
+           count(*) as bars, min(b.session_date) as first_day, max(b.session_date) as last_day, max(b.sent_at) as newest_answer
+      from market.alpaca_daily_bars b group by 1, 2, 3, 4, 5
+    union all
+    select n.symbol, n.timeframe, n.feed, n.adjustment, n.session_date, 0, null, null, n.sent_at from market.alpaca_daily_asked_none n;
+comment on view market.alpaca_symbol_months is
+    'How far each symbol is collected in bars of a day or longer, by month: how many there are, 0 where it was asked for and had none; no row where it was not asked for';
