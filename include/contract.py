@@ -409,7 +409,7 @@ class Source:
     `key_in_path` it stands in the address where a request has `{key}`. It is added when a request is sent.
     `several_keys` says that the connection may hold several, with commas between them.
     `login_header` names the header that carries the login beside it. `needs_contact`: nothing is asked unless the
-    connection's user agent holds an e-mail address.
+    connection's user agent holds an e-mail address. `about` is what its DAGs' pages say of its tables and its past.
     """
 
     name: str
@@ -426,3 +426,4 @@ class Source:
     several_keys: bool = False
     login_header: str = ""
     needs_contact: bool = False
+    about: str = ""

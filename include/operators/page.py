@@ -95,6 +95,7 @@ def doc(source: Source, streams: Sequence[Stream], lanes_pool: str, *, takes_for
         "",
         form,
         "",
+        *((source.about, "") if source.about else ()),
         f"`dry_run` shows the plan and writes nothing. `keys` are {keys_words(streams)}. Backfills and replays work in "
         f"the pool `{lanes_pool}`, so that polls always find a place.",
         "",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from include import registry
+from include.engine.db import transaction
 from include.operators.hours import schedule_words
 from include.operators.page import doc, keys_words, wait_words
 from tests.operators.stage import FINRA, STREAM
@@ -55,6 +58,21 @@ def test_waiting_and_make_up_windows_are_said_in_hours_and_minutes():
     assert "make-up windows open 10 min, 40 min, 4 h after it" in words
     assert "make-up" not in wait_words(replace(STREAM.schedule, make_up=()))
     assert "1 h after" in wait_words(replace(STREAM.schedule, retry_first=timedelta(hours=1)))
+
+
+def test_a_page_tells_what_its_source_says_of_its_tables():
+    assert "Look at market.x." in doc(replace(FINRA, about="Look at market.x."), [STREAM], "backfill")
+    assert "\n\n\n" not in doc(FINRA, [STREAM], "backfill")
+
+
+@pytest.mark.parametrize("source", registry.sources(), ids=lambda source: source.name)
+def test_every_table_or_view_that_a_page_names_is_there(source, database):
+    """Somebody types it as it stands there."""
+    text = doc(source, source.streams, "backfill")
+    with transaction(database) as connection:
+        for name in sorted(set(re.findall(r"\b(?:market|filings)\.[a-z0-9_]+", text))):
+            found = connection.execute("select to_regclass(%(n)s) as t, to_regproc(%(n)s) as f", {"n": name}).fetchone()
+            assert found["t"] or found["f"], name
 
 
 def test_a_page_with_many_windows_a_day_says_that_the_form_is_refused():

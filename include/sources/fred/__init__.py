@@ -11,6 +11,13 @@ from include.sources.fred.answers import CONFIGURATION
 from include.sources.fred.streams import HOST, Catalogue, observations
 
 _SERIES = re.compile(r"[A-Z0-9_]{1,50}")
+_ABOUT = (
+    "A session is a day of publication in St. Louis. Polls read what is published from their first day on; the "
+    "past of a series is asked for once, with `mode=backfill` from 1921-01-01 on, five years in one request. "
+    "`market.fred_coverage` says of which series it is whole; of those `market.fred_as_of('2020-06-30')` tells "
+    "how they stood on a day, and `market.fred_observations` every value with the days on which it held. "
+    "`market.fred_overdue` names series of which nothing new comes for longer than is usual."
+)
 _GROUP = re.compile(r"[a-z][a-z0-9_]{0,29}")
 
 
@@ -36,6 +43,7 @@ def source(groups: Any) -> Source:
         needs_key=True,
         terms="FRED's terms: series of other owners keep their own; published privately.",
         key_param="api_key",
+        about=_ABOUT,
     )
 
 
