@@ -275,8 +275,7 @@ def _in_parts(
         rest = steps.write(connection, group)
         steps.note_outdated(connection, [group])
         if is_rebuild and parts:
-            # What the parts wrote stands in the tables as it should, but it was not there before.
-            rest += Counts(unchanged=-before.touched)
+            rest = rest.without(before)
             steps.drop_numbered(connection, group)
         total += counts + before + rest
         _, status = _settle(connection, lease, last, total, rest)

@@ -9,7 +9,7 @@ unit from all its askings, so that the order of applying does not matter. Never:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from psycopg import sql
@@ -22,7 +22,7 @@ from include.engine.stage import Names
 
 @dataclass(frozen=True)
 class Counts:
-    """What an apply did to the tables, in rows."""
+    """What an apply did to the tables, in rows; `tables` has what it wrote by table, where that is known."""
 
     read: int = 0
     new: int = 0
@@ -30,15 +30,31 @@ class Counts:
     withdrawn: int = 0
     quarantined: int = 0
     unchanged: int = 0
+    tables: Mapping[str, Counts] = field(default_factory=dict, compare=False)
 
     def __add__(self, other: Counts) -> Counts:
         """Add up, figure by figure."""
-        return Counts(*(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True)))
+        figures = {name: getattr(self, name) + getattr(other, name) for name in _FIGURES}
+        names = sorted({*self.tables, *other.tables})
+        tables = {name: self.tables.get(name, Counts()) + other.tables.get(name, Counts()) for name in names}
+        return Counts(**figures, tables=tables)
+
+    def of(self, table: Table) -> Counts:
+        """The same, said of a table."""
+        return replace(self, tables={table.qualified: replace(self, tables={})})
+
+    def without(self, other: Counts) -> Counts:
+        """The same where what the other wrote stands as it should already, but was no row that stayed as it was."""
+        tables = {name: Counts(unchanged=-each.touched) for name, each in other.tables.items()}
+        return self + Counts(unchanged=-other.touched, tables=tables)
 
     @property
     def touched(self) -> int:
         """Rows that were really written or taken away."""
         return self.new + self.changed + self.withdrawn
+
+
+_FIGURES = [each.name for each in fields(Counts) if each.name != "tables"]
 
 
 def lock(connection: Connection, table: Table) -> None:

@@ -20,7 +20,7 @@ from include.engine.db import Connection, connect, is_unreachable, query
 from include.engine.lease import Lease, LeaseLost, claim, renewed
 from include.engine.merge import Counts
 from include.engine.surrender import away, lost, surrender
-from include.engine.verdict import Verdict, describe_counts, where
+from include.engine.verdict import Verdict, describe_counts, describe_tables, where
 
 
 def work(worker: Worker, stream: Stream, run_id: str) -> Verdict | None:
@@ -117,7 +117,7 @@ def _done(lease: Lease, stream: Stream, counts: Counts, units: int, refused: dic
 
     applying.repeated(lambda now: applying.apply(lease, stream, (), (), finish), stream)
 
-    words = f"REPLAYED – {where(lease.cycle.row)}: {units} units, {describe_counts(counts)}"
+    words = f"REPLAYED – {where(lease.cycle.row)}: {units} units, {describe_counts(counts)}{describe_tables(counts)}"
     if refused:
         unit, reason = next(iter(refused.items()))
         words = f"PARTIAL – {words}; {len(refused)} units could not be read (first {unit}: {reason[:200]})"

@@ -126,7 +126,7 @@ def write(connection: Connection, group: Group) -> Counts:
     counts = Counts(read=sum(group.rows.values()))
     step = merge.rebuild if group.is_rebuild else merge.newest
     for table in group.tables:
-        counts += step(connection, stream, table, cycle.cycle_id, cycle.attempt)
+        counts += step(connection, stream, table, cycle.cycle_id, cycle.attempt).of(table)
         stage.drop(connection, table)
     if group.is_copy:
         return counts
@@ -184,8 +184,8 @@ def _part(
 ) -> Callable[[Connection], Counts]:
     def write_part(connection: Connection) -> Counts:
         if is_rebuild:
-            return merge.rebuild_part(connection, stream, table, cycle.cycle_id, cycle.attempt, number)
-        return merge.newest_part(connection, stream, table, cycle.cycle_id, cycle.attempt, number, most)
+            return merge.rebuild_part(connection, stream, table, cycle.cycle_id, cycle.attempt, number).of(table)
+        return merge.newest_part(connection, stream, table, cycle.cycle_id, cycle.attempt, number, most).of(table)
 
     return write_part
 

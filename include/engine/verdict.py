@@ -104,6 +104,17 @@ def describe_counts(counts: Counts) -> str:
     return ", ".join(parts)
 
 
+def describe_tables(counts: Counts) -> str:
+    """Say what happened to the rows of each table, where there are several."""
+    if len(counts.tables) < 2:
+        return ""
+    told = []
+    for name, of in counts.tables.items():
+        figures = ((of.new, "new"), (of.changed, "changed"), (of.withdrawn, "withdrawn"), (of.unchanged, "unchanged"))
+        told.append(f"{name} {', '.join(f'{value:,} {word}' for value, word in figures if value) or 'none'}")
+    return f" – {'; '.join(told)}"
+
+
 def where(cycle_row: Mapping[str, Any]) -> str:
     """Say which window, session or chunk a cycle is."""
     session = f", session {cycle_row['session_date']}" if cycle_row.get("session_date") else ""

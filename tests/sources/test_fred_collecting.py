@@ -12,8 +12,8 @@ import pytest
 
 from include import registry
 from include.calendars import calendar, window_for
-from include.contract import CycleStatus, HostGroup, Mode, Outcome, Stream
-from include.engine import audit, credentials, cycle, incidents, jobs, windows
+from include.contract import CycleStatus, HostGroup, Mode, Outcome, Parsed, Stream, Unit
+from include.engine import audit, credentials, cycle, incidents, jobs, replay, windows
 from include.engine.verdict import Verdict
 from include.sandbox.exchange import World
 from include.sandbox.fred import Fred
@@ -186,6 +186,31 @@ def test_months_come_to_the_same_tables_by_poll_backfill_and_replay_and_read_as_
     assert {row["observation_date"]: row["value_text"] for row in firsts} == {
         day: next(text for _, _, other, text in sorted(right) if other == day) for day in {row[2] for row in right}
     }
+
+
+def test_a_replay_after_a_parser_change_counts_for_each_table_what_it_did(desk: Callable[..., Desk]) -> None:
+    here = desk("GDP")
+    here.poll(FIRST)
+    held = {name: len(rows) for name, rows in here.place.tables(here.stream).items()}
+
+    def parse(unit: Unit) -> Parsed:
+        series, values = here.stream.parse(unit).batches
+        rows = [(*row[:3], row[3].rstrip("0"), *row[4:]) for row in values.rows]
+        return Parsed((series, replace(values, rows=rows[1:])))
+
+    newer = replace(here.stream, parse=parse, parser_version=here.stream.parser_version + 1)
+    request = jobs.JobRequest(Mode.REPLAY, (newer,), date(2026, 1, 1), FIRST, reason="a test")
+    windows.declare(here.place.url, (newer,))
+    jobs.start(here.place.url, request)
+    jobs.plan(here.place.url, request, newer)
+    verdict = replay.work(here.place.worker(newer), newer, request.name)
+    assert verdict is not None
+    series, values = (verdict.counts.tables[f"market.fred_{name}"] for name in ("series", "vintages"))
+    assert (series.new, series.changed, series.withdrawn, series.unchanged) == (0, 0, 0, held["market.fred_series"])
+    assert (values.new, values.changed + values.unchanged) == (0, held["market.fred_vintages"] - 1)
+    assert values.changed
+    words = f"market.fred_series {series.unchanged} unchanged; market.fred_vintages {values.changed} changed"
+    assert words in verdict.words
 
 
 def test_an_evening_without_news_asks_once_a_series_and_reads_nothing(desk: Callable[..., Desk]) -> None:
