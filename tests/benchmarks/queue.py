@@ -7,7 +7,12 @@ Promises: each has a database of its own on one server, with 100,000 ended and 5
 topped up and vacuumed before each run; a run does nothing but take a unit and end it as a success, one at a time;
 that each was taken once and ended is checked after every run. Two views: `statements` has libpq send each one's own
 statements, prepared, so that the client is the same for all; `libraries` has each one's own Python do it. In both,
-connections stay open, and each has done a few units before it counts. Judged is the ratio to the faster rival.
+connections stay open, and each has done a few units before it counts.
+
+What is judged. The floor of 1.3 against the faster rival (aim 3) was drawn from libraries, each at its own interface,
+so `libraries` is held to it. Against procrastinate's functions the floor is 2 (aim 4), drawn from statements alone, so
+`statements` is held to that. pgqueuer's statements are shown beside ours and not judged: they delete the job where ours
+keep a cycle under all its constraints, and such a floor was never drawn.
 
 What each does for it:
     ours           looks for leases that ran out and for freezes, then claims under SKIP LOCKED with a fresh random
@@ -65,6 +70,7 @@ from tests.benchmarks.measuring import (
 
 ENDED, OPEN = 100_000, 5_000
 FLOOR, AIM = 1.3, 3
+FLOOR_OF_FUNCTIONS, AIM_OF_FUNCTIONS = 2, 4
 STREAM, RUN = "bench.stream", "bench-run"
 HEARTBEAT = timedelta(seconds=30)
 # Units that each connection does before it counts: by then its statements are prepared and their plans kept.
@@ -445,11 +451,17 @@ def measure(bench: Bench, workers: int, jobs: int, rounds: int) -> list[str]:
             kinds[queue.name] = partial(bench.run, queue, made, workers, jobs)
         taken = interleaved(kinds, rounds)
         lines += [f"{workers} workers, {view}: {jobs:,} claimed and settled", table(taken, jobs, "job")]
-        median = {name: statistics.median(cost.cpu for cost in costs) for name, costs in taken.items()}
-        faster = min(("procrastinate", "pgqueuer"), key=median.__getitem__)
-        values = tuple(ratios(taken[faster], taken["ours"]))
-        name = f"{workers:>2} workers, {view}: {faster}, the faster rival, / ours"
-        lines.append(judge(Judged(name, values, floor=FLOOR, aim=AIM)))
+        against = {name: tuple(ratios(taken[name], taken["ours"])) for name in ("procrastinate", "pgqueuer")}
+        place = f"{workers:>2} workers, {view}:"
+        if view == "libraries":
+            faster = min(against, key=lambda name: statistics.median(against[name]))
+            lines.append(
+                judge(Judged(f"{place} {faster}, the faster rival, / ours", against[faster], floor=FLOOR, aim=AIM))
+            )
+            continue
+        functions = {"floor": FLOOR_OF_FUNCTIONS, "aim": AIM_OF_FUNCTIONS}
+        lines.append(judge(Judged(f"{place} procrastinate / ours", against["procrastinate"], **functions)))
+        lines.append(judge(Judged(f"{place} pgqueuer / ours", against["pgqueuer"])))
     return lines
 
 
