@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from include import registry
-from include.contract import CycleStatus, Mode, Outcome, Stream
-from include.engine import cycle, jobs, windows
+from include.contract import Ask, CycleStatus, Mode, Outcome, Stream
+from include.engine import cycle, jobs, subjects, windows
 from include.engine.db import connect
 from include.engine.verdict import Verdict
 from include.sandbox.sec import Sec
@@ -320,6 +320,22 @@ def test_a_ticker_that_moved_has_its_owner_of_each_time_and_a_small_list_is_not_
     assert verdict is not None
     assert "not believed" in here.place.sql("select reason from collect.quarantine where state = 'open'")[0]["reason"]
     assert owners(at(THURSDAY, 12)) == [789019]
+
+
+def test_who_is_listed_on_an_exchange_is_followed_and_a_list_of_ones_own_beside_it(place: Callable[[], Place]) -> None:
+    here = place()
+    for ticker, cik, exchange in (("AAA", 77, "NYSE"), ("AAA-P", 77, None), ("BBB", 78, "Nasdaq"), ("CCC", 79, "NYSE")):
+        here.sql(
+            "insert into filings.sec_tickers values (%s, %s, %s, 'X', %s, %s, 'u', 1, now(), 1, 1, 1, null)",
+            ticker, cik, exchange, exchange == "Nasdaq", exchange == "NYSE",
+        )  # fmt: skip
+    policy = universe.policy({"companies": ["nyse", "mine"], "lists": {"mine": [320193, 77]}}, None)
+    stream = companies_stream(policy)
+    with connect(here.url) as connection:
+        listed = subjects.held(connection, stream)
+    assert listed == ("77", "79")
+    asked = [request.key for request in stream.plan(Ask(Mode.POLL, sessions=(TUESDAY,), subjects=listed))]
+    assert asked == ["company/320193", "company/77", "company/79"]
 
 
 # --- a week

@@ -251,6 +251,7 @@ def test_quarters_and_days_have_the_addresses_of_their_time() -> None:
     assert Quarter(2024, 1).last == date(2024, 3, 31)
     assert daily_index_url(date(2020, 3, 18)).endswith("daily-index/2020/QTR1/master.20200318.idx")
     assert daily_index_url(date(1996, 3, 18)).endswith("daily-index/1996/QTR1/master.960318.idx")
+    assert daily_index_url(date(1994, 10, 6)).endswith("daily-index/1994/QTR4/master.100694.idx")
     span = Span(Mode.BACKFILL, date(2024, 2, 1), date(2024, 4, 30), date(2026, 9, 15))
     assert [chunk.name for chunk in index.quarter_chunks(span)] == ["2024Q2", "2024Q1", "2023Q4"]
 

@@ -124,8 +124,12 @@ def quarters(first: date, last: date) -> Iterator[Quarter]:
 def daily_index_url(day: date) -> str:
     """Return where the index of what was disseminated on a day is.
 
-    The names of the oldest ones have two digits for the year: until the first quarter of 1998.
+    The names of the oldest ones have two digits for the year, until the first quarter of 1998; before 1995 it stands at
+    the end.
     """
     quarter = Quarter.of(day)
-    stamp = f"{day:%y%m%d}" if day < date(1998, 4, 1) else f"{day:%Y%m%d}"
+    if day < date(1995, 1, 1):
+        stamp = f"{day:%m%d%y}"
+    else:
+        stamp = f"{day:%y%m%d}" if day < date(1998, 4, 1) else f"{day:%Y%m%d}"
     return f"{WWW}/Archives/edgar/daily-index/{quarter.year}/QTR{quarter.number}/master.{stamp}.idx"
