@@ -482,6 +482,29 @@ def test_an_answer_that_did_not_arrive_whole_is_asked_for_again_and_never_kept_a
     assert [row["answer_class"] for row in classes] == ["error", "data"]
 
 
+def test_an_hour_without_the_sec_is_no_other_sources_trouble_and_the_reverse(desk: Callable[..., Desk]) -> None:
+    here = desk(30)
+    troubles = ({"reset": True}, {"html_block_page": True}, {"status": 200, "body": "?!"})
+    for day, trouble in zip((MONDAY - timedelta(days=7), WEDNESDAY, MONDAY), troubles, strict=True):
+        here.running.fault(match={"host": "www.sec.gov"}, n=None, **trouble)
+        verdict = here.poll("sec.submissions", at(day, 18, 30, 20))
+        assert verdict is not None
+        assert verdict.status is FAILED, verdict.words
+        other = here.poll("finra.short_volume", at(day, 18, 40))
+        assert other is not None
+        assert other.outcome is Outcome.SUCCESS, other.words
+        here.running.control("DELETE", "faults")
+        here.running.fault(match={"host": "cdn.finra.org"}, n=None, **trouble)
+        other = here.poll("finra.short_volume", at(day + timedelta(days=1), 18, 40))
+        assert other is not None
+        assert other.status is FAILED, other.words
+        verdict = here.poll("sec.submissions", at(day + timedelta(days=1), 18, 45, 20))
+        assert verdict is not None
+        assert verdict.outcome is Outcome.SUCCESS, verdict.words
+        here.running.control("DELETE", "faults")
+        here.place.sql("update collect.host_groups set blocked_until = null")
+
+
 def test_everything_answered_404_is_a_trouble_of_access_and_nobody_is_gone(desk: Callable[..., Desk]) -> None:
     """Pains: for a day every address was answered 404 to some clients."""
     here = desk(60)
