@@ -42,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         controls.ControlRefused,
         silences.SilenceRefused,
         credentials.NoContact,
+        credentials.NoKey,
         alerts.AlertRefused,
         MigrationRefused,
     ) as refusal:

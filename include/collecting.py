@@ -152,6 +152,7 @@ def _worker(source: Source, who: str, stop: Stop, *, asks: bool = True) -> cycle
         host = (
             f"{given.conn_type}://{given.host}" if given.conn_type in ("http", "https") and given.host else given.host
         )
+        credentials.check_key(source, given.password)
         reach = credentials.build(
             source,
             host=given.host if "://" in given.host else host,
@@ -180,7 +181,7 @@ def _poll_one(url: str, stream: Stream, options: argparse.Namespace, stop: Stop,
     """Poll a stream; one that nobody named and that has nothing to connect with is left out, and said to be."""
     try:
         return _poll(url, stream, options.who, stop, waits=options.wait)
-    except (settings.SettingError, credentials.NoContact) as missing:
+    except (settings.SettingError, credentials.NoContact, credentials.NoKey) as missing:
         print(f"{'REFUSED' if named else 'LEFT OUT'} – {stream.name}: {missing}", flush=True)
         return int(named)
 

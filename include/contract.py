@@ -410,6 +410,7 @@ class Source:
     `several_keys` says that the connection may hold several, with commas between them.
     `login_header` names the header that carries the login beside it. `needs_contact`: nothing is asked unless the
     connection's user agent holds an e-mail address. `about` is what its DAGs' pages say of its tables and its past.
+    `no_keys` are texts that stand for a key and are none of one's own, such as one for demonstrations.
     """
 
     name: str
@@ -427,3 +428,4 @@ class Source:
     login_header: str = ""
     needs_contact: bool = False
     about: str = ""
+    no_keys: tuple[str, ...] = ()

@@ -6,6 +6,8 @@ decided here.
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 
 class DefiniteRefusal(Exception):
     """An upstream says no for a reason that asking again cannot mend: credentials, plan, schema.
@@ -21,12 +23,14 @@ class DefiniteRefusal(Exception):
 class AnswerError(Exception):
     """The answer to one request is an error; the text says which, in words for an operator.
 
-    `may_pass`: it is worth asking again at once, with the usual waits.
+    `may_pass`: it is worth asking again at once, with the usual waits, or once `wait` is over: more than a minute stops
+    the whole host group.
     """
 
-    def __init__(self, text: str, *, may_pass: bool = False) -> None:
+    def __init__(self, text: str, *, may_pass: bool = False, wait: timedelta = timedelta(0)) -> None:
         super().__init__(text)
         self.may_pass = may_pass
+        self.wait = wait
 
 
 class ParseError(Exception):

@@ -12,7 +12,7 @@ from typing import Any
 
 from include import schedules, settings
 from include.contract import Source, Stream
-from include.sources import alpaca, finra, fred, kind, krx, sec
+from include.sources import alpaca, ecos, finra, fred, kind, krx, sec
 
 
 class ListUnfit(Exception):
@@ -29,23 +29,24 @@ def _listed(name: str) -> Any:
         raise ListUnfit(f"config/{name} cannot be read: {' '.join(str(error).split())}. Mend the file.") from None
 
 
-def _some(groups: Any, names: tuple[str, ...]) -> Any:
-    """Keep the groups that are named, all where none is; a name that is not there is refused."""
+def _some(groups: Any, names: tuple[str, ...], setting: str) -> Any:
+    """Keep the groups that a setting names, all where it names none; a name that is not there is refused."""
     if not names:
         return groups
     for name in names:
         if name not in groups:
-            raise settings.SettingError(f"DAYBOOK_FRED_GROUPS names {name!r}; there are {', '.join(groups)}.")
+            raise settings.SettingError(f"{setting} names {name!r}; there are {', '.join(groups)}.")
     return {name: groups[name] for name in names}
 
 
 SOURCES: tuple[Source, ...] = (
     finra.SOURCE,
     alpaca.SOURCE,
-    fred.source(_some(_listed("fred_series.yaml"), settings.fred_groups())),
+    fred.source(_some(_listed("fred_series.yaml"), settings.groups_of(settings.FRED_GROUPS), settings.FRED_GROUPS)),
     krx.SOURCE,
     sec.source(_listed("sec.yaml"), _listed("sec_sp500.yaml")),
     kind.SOURCE,
+    ecos.source(_some(_listed("ecos_series.yaml"), settings.groups_of(settings.ECOS_GROUPS), settings.ECOS_GROUPS)),
 )
 
 

@@ -194,9 +194,12 @@ def behind_pooler() -> bool:
     return text == "transaction"
 
 
-def fred_groups() -> tuple[str, ...]:
-    """The groups of `config/fred_series.yaml` that are collected, in DAYBOOK_FRED_GROUPS; empty: all of them."""
-    return tuple(filter(None, (name.strip() for name in os.environ.get("DAYBOOK_FRED_GROUPS", "").split(","))))
+FRED_GROUPS, ECOS_GROUPS = "DAYBOOK_FRED_GROUPS", "DAYBOOK_ECOS_GROUPS"
+
+
+def groups_of(setting: str) -> tuple[str, ...]:
+    """The groups of a list of series that are collected, by the setting for that list; empty: all of them."""
+    return tuple(filter(None, (name.strip() for name in os.environ.get(setting, "").split(","))))
 
 
 def connection_text(connection: str) -> str | None:

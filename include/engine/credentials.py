@@ -24,6 +24,28 @@ class NoContact(Exception):
     """An upstream wants to know whom to write to, and nobody is named; the text says where to put it."""
 
 
+class NoKey(Exception):
+    """An upstream wants a key of one's own, and there is none; the text says where to put it."""
+
+
+def check_key(source: Source, password: str | None) -> None:
+    """Insist that there is a key where the upstream wants one.
+
+    Raises:
+        NoKey: there is none, or one that is nobody's own.
+    """
+    place = f"its password: Admin → Connections, or AIRFLOW_CONN_{source.connection.upper()}."
+    if source.needs_key and not password:
+        raise NoKey(
+            f"Connection {source.connection} has no key. Nothing was asked. Put the key of {source.title} into {place}"
+        )
+    if any(part in source.no_keys for part in _parts(source, password or "")):
+        raise NoKey(
+            f"Connection {source.connection} has the key {password!r}, which is for demonstrations and gives few rows "
+            f"of each answer. Nothing was asked. Put a key of your own into {place}"
+        )
+
+
 def build(
     source: Source,
     *,

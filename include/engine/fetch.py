@@ -98,7 +98,8 @@ class Asker:
 class Fetched:
     """What asking came to: the class, the last fetch row, further pages, and the error in words where there is one.
 
-    `amended` is the request to be sent in its place, where the upstream refused all of it for a part.
+    `amended` is the request to be sent in its place, where the upstream refused all of it for a part. `wait` is how
+    long the source says that asking again is of no use.
     """
 
     request: Request
@@ -113,6 +114,7 @@ class Fetched:
     may_pass: bool = False
     is_used_up: bool = False
     amended: Amended | None = None
+    wait: timedelta = timedelta(0)
 
 
 def ask(
@@ -176,8 +178,10 @@ def ask(
         wait = max(_retry_after(received, turn.sent_at), FIRST_WAIT_SECONDS * 2 ** (attempt - 1))
         if received.status == httpx.codes.TOO_MANY_REQUESTS:
             wait = max(wait, group.busy_wait.total_seconds())
+        wait = max(wait, fetched.wait.total_seconds())
         if wait > LONGEST_WAIT_SECONDS:
-            why = f"HTTP {received.status}, to be asked again after {wait:.0f} s"
+            said = f" ({fetched.error})" if fetched.wait else ""
+            why = f"HTTP {received.status}, to be asked again after {wait:.0f} s{said}"
             raise hosts.Blocked(group.name, stop_group(asker, why, timedelta(seconds=wait)))
         if attempt <= RETRIES:
             _nap(asker, wait)
@@ -229,6 +233,7 @@ def _take_in(
     cursor: Mapping[str, Any] | None = None
     may_pass, is_used_up = _may_pass(received), False
     amended: Amended | None = None
+    pause = timedelta(0)
     if received.status is not None:
         body = asker.raw.body(received.stored.sha256) if received.stored else asker.raw.nothing()
         answer = Answer(request, received.status, received.headers, body, turn.sent_at, tries=attempt)
@@ -250,7 +255,7 @@ def _take_in(
             refusal = error if not asker.fingerprints else None
         except AnswerError as no:
             answer_class, error = AnswerClass.ERROR, str(no)
-            may_pass = may_pass or no.may_pass
+            may_pass, pause = may_pass or no.may_pass, no.wait
         except Exception as bug:
             # An answer whose further pages are not known is not whole.
             answer_class = AnswerClass.ERROR
@@ -287,7 +292,19 @@ def _take_in(
         error = f"HTTP {received.status} with a page for people instead of data (fetch {fetch_id})"
         until = stop_group(asker, error)
     return Fetched(
-        request, answer_class, fetch_id, more, found, cursor, error, until, refusal, may_pass, is_used_up, amended
+        request,
+        answer_class,
+        fetch_id,
+        more,
+        found,
+        cursor,
+        error,
+        until,
+        refusal,
+        may_pass,
+        is_used_up,
+        amended,
+        pause,
     )
 
 

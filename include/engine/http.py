@@ -24,7 +24,8 @@ from include.engine.raw import RawStore, Stored
 for _name in ("httpx", "httpcore"):
     logging.getLogger(_name).setLevel(logging.WARNING)
 
-CONNECT_SECONDS, READ_SECONDS = 10.0, 60.0
+# An upstream that gives a request up after a minute shall have said so.
+CONNECT_SECONDS, READ_SECONDS = 10.0, 75.0
 LARGEST_BODY = 4 << 30
 
 # Headers of an answer that are kept; cookies and the like are not.

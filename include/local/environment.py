@@ -116,8 +116,9 @@ def build(
         values[name] = ",".join(filter(None, (values.get(name), LOOPBACK, "localhost")))
     if addresses.sandbox:
         values.update(_sandbox(addresses.sandbox), AIRFLOW__API__INSTANCE_NAME="Daybook demo")
-        # FRED is asked every 0.6 s: all of its series would take a newcomer's patience, one group shows the same.
-        values.setdefault("DAYBOOK_FRED_GROUPS", "housing")
+        # They are asked about once a second: all series would take a newcomer's patience, one group shows the same.
+        for groups in (settings.FRED_GROUPS, settings.ECOS_GROUPS):
+            values.setdefault(groups, "housing")
     return values
 
 

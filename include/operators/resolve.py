@@ -64,16 +64,15 @@ def credentials(source: Source) -> Credentials:
     """
     from airflow.providers.http.hooks.http import HttpHook
 
-    from include.engine.credentials import NoContact, build
+    from include.engine.credentials import NoContact, NoKey, build, check_key
 
     host = source.hosts[0]
     example = f'{{"conn_type": "http", "host": "{host}"' + (', "password": "…"}' if source.needs_key else "}")
     connection = _connection(HttpHook, source.connection, example, f"HTTP, host {host}")
-    if source.needs_key and not connection.password:
-        raise ConnectionUnfit(
-            f"Connection {source.connection} has no key. Nothing was asked. Put the key of {source.title} into its "
-            f"password: Admin → Connections, or {_variable(source.connection)}."
-        )
+    try:
+        check_key(source, connection.password)
+    except NoKey as unfit:
+        raise ConnectionUnfit(str(unfit)) from None
     if source.login_header and not connection.login:
         raise ConnectionUnfit(
             f"Connection {source.connection} has no login. Nothing was asked. Put the key's ID of {source.title} into "

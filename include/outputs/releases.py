@@ -96,6 +96,8 @@ _ALPACA = Terms("Alpaca's market data agreement forbids redistribution; publishe
 
 _KRX = Terms("KRX forbids redistribution of its data; published privately.")
 
+_ECOS = Terms("Of ECOS's statistics, those of other producers keep their own terms; published privately.")
+
 _FRED = Terms("FRED's terms leave series of other owners to their own; published privately.")
 
 _KRX = Terms("KRX's OpenAPI terms forbid redistribution and ask to be named (KRX statistics); published privately.")
@@ -150,6 +152,22 @@ RELEASES: tuple[Release, ...] = (
         path="alpaca/calendar.parquet",
         cut="whole",
         terms=_ALPACA,
+    ),
+    Release(
+        name="ecos/values",
+        title="Korean economic series: values by period, as shown now (ECOS)",
+        table="market.ecos_values",
+        path="ecos/values.parquet",
+        cut="whole",
+        terms=_ECOS,
+    ),
+    Release(
+        name="ecos/series",
+        title="Korean economic series: what each one is (ECOS)",
+        table="market.ecos_series",
+        path="ecos/series.parquet",
+        cut="whole",
+        terms=_ECOS,
     ),
     Release(
         name="kind/companies",

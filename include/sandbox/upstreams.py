@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from include.sandbox import alpaca, finra, fred, hub, kind, krx, sec, slack
+from include.sandbox import alpaca, ecos, finra, fred, hub, kind, krx, sec, slack
 from include.sandbox.exchange import Upstream, World
 
 # Where data comes from: recordings take the place of these.
@@ -19,6 +19,7 @@ SOURCES: tuple[Callable[[World], Upstream], ...] = (
     krx.upstream,
     sec.upstream,
     kind.upstream,
+    ecos.upstream,
 )
 
 # Where results go: never recorded.
