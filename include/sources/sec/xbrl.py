@@ -15,7 +15,18 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from include.contract import ParseError, Rejected
-from include.sources.sec.xbrl_parts import INSTANCE, LINK, Context, ContextPart, Footnote, Footnotes, UnitPart
+from include.sources.sec.xbrl_parts import (
+    CONTEXT,
+    FOOTNOTES,
+    ROOT,
+    UNIT,
+    Context,
+    ContextPart,
+    Footnote,
+    Footnotes,
+    Part,
+    UnitPart,
+)
 
 _NIL = "http://www.w3.org/2001/XMLSchema-instance nil"
 _LANGUAGE = "http://www.w3.org/XML/1998/namespace lang"
@@ -86,19 +97,18 @@ def is_inline(head: bytes) -> bool:
 
 
 class _Reader:
-    """What the XML parser calls: one pair of functions for facts, another within contexts, units and footnotes."""
+    """What the XML parser calls, and what becomes of it."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
         self._parser: xml.parsers.expat.XMLParserType | None = None
-        self._depth, self._outside = 0, 0
+        self._has_root = False
         self._texts: list[str] = []
         self._fact: tuple[str, dict[str, str]] | None = None
         self._fresh: list[_Given] = []
         self._names: dict[str, tuple[str, str]] = {}
         self._prefixes: dict[str, str] = {}
         self._namespaces: dict[str, str] = {}
-        self._part: ContextPart | UnitPart | Footnotes | None = None
         self._ids: dict[str, int] = {}
         self._links = Footnotes()
 
@@ -121,12 +131,7 @@ class _Reader:
         self._instance.footnotes.extend(self._links.found(self._ids))
 
     def _start(self, piece: bytes) -> xml.parsers.expat.XMLParserType:
-        declared = _DECLARED.match(piece)
-        names_another = declared is not None and declared[1].lower() not in (b"utf-8", b"utf8", b"us-ascii", b"ascii")
-        # What says that it is UTF-8 or ASCII, or nothing, is what its bytes say.
-        is_wide = piece[:2] in (b"\xff\xfe", b"\xfe\xff")
-        encoding = None if names_another or is_wide else self._instance.charset
-        parser = xml.parsers.expat.ParserCreate(encoding, " ")
+        parser = xml.parsers.expat.ParserCreate(_encoding(piece, self._instance.charset), " ")
         parser.buffer_text = True
         parser.buffer_size = 1 << 16
         parser.StartDoctypeDeclHandler = _no_doctype
@@ -140,58 +145,39 @@ class _Reader:
             self._prefixes.setdefault(namespace, prefix)
             self._namespaces[prefix] = namespace
 
-    # --- what stands at the top
+    # --- what stands at the top; within a context, a unit or footnotes, these call the parser's functions themselves
 
     def _begin(self, name: str, attributes: dict[str, str]) -> None:
         if "contextRef" in attributes:
             self._fact = name, attributes
             self._texts.clear()
-            return
-        self._depth += 1
-        if self._depth == 1 and name != f"{INSTANCE} xbrl":
-            raise ParseError(f"it is no instance: its root is {name.rpartition(' ')[2]}")
-        if name == f"{INSTANCE} context":
+        elif name == CONTEXT:
             self._enter(ContextPart(attributes.get("id", ""), self._instance.contexts, self._instance.rejected))
-        elif name == f"{INSTANCE} unit":
+        elif name == UNIT:
             self._enter(UnitPart(attributes.get("id", ""), self._instance.units, self._namespaces))
-        elif name == f"{LINK} footnoteLink":
+        elif name == FOOTNOTES:
             self._enter(self._links)
+        elif not self._has_root:
+            self._has_root = True
+            if name != ROOT:
+                raise ParseError(f"it is no instance: its root is {name.rpartition(' ')[2]}")
 
     def _end(self, name: str) -> None:
-        if self._fact is None:
-            self._depth -= 1
-            return
-        given, attributes = self._fact
-        if given == name:
+        if self._fact is not None and self._fact[0] == name:
+            _, attributes = self._fact
             self._instance.count += 1
-            self._fresh.append((self._instance.count, given, attributes, "".join(self._texts)))
+            self._fresh.append((self._instance.count, name, attributes, "".join(self._texts)))
             self._fact = None
 
-    # --- what has parts
-
-    def _enter(self, part: ContextPart | UnitPart | Footnotes) -> None:
+    def _enter(self, part: Part) -> None:
         assert self._parser is not None
-        self._part, self._outside = part, self._depth
-        self._parser.StartElementHandler, self._parser.EndElementHandler = self._begin_part, self._end_part
-
-    def _begin_part(self, name: str, attributes: dict[str, str]) -> None:
-        assert self._part is not None
-        self._part.text("".join(self._texts))
+        self._parser.StartElementHandler, self._parser.EndElementHandler = part.begin, part.end
         self._texts.clear()
-        self._depth += 1
-        self._part.begin(name, attributes)
+        part.enter(self._texts, self._leave)
 
-    def _end_part(self, name: str) -> None:
-        assert self._part is not None
+    def _leave(self) -> None:
         assert self._parser is not None
-        self._part.text("".join(self._texts))
-        self._texts.clear()
-        if self._depth == self._outside:
-            self._part.over()
-            self._parser.StartElementHandler, self._parser.EndElementHandler = self._begin, self._end
-        else:
-            self._part.end(name)
-        self._depth -= 1
+        self._parser.StartElementHandler, self._parser.EndElementHandler = self._begin, self._end
 
     # --- facts with what they refer to
 
@@ -250,6 +236,16 @@ def fitting(text: str) -> Decimal | None:
         return None
     exponent = number.as_tuple().exponent
     return number if isinstance(exponent, int) and exponent >= -DECIMALS else None
+
+
+def _encoding(piece: bytes, charset: str) -> str | None:
+    """Return the character set to read by, None where the text itself says one.
+
+    What says that it is UTF-8 or ASCII, or says nothing, is what its bytes are.
+    """
+    declared = _DECLARED.match(piece)
+    names_another = declared is not None and declared[1].lower() not in (b"utf-8", b"utf8", b"us-ascii", b"ascii")
+    return None if names_another or piece[:2] in (b"\xff\xfe", b"\xfe\xff") else charset
 
 
 def _no_doctype(*_: Any) -> None:
