@@ -17,7 +17,7 @@ from itertools import islice
 from random import Random
 from typing import Any
 
-from include.sandbox import absent, sec_pages
+from include.sandbox import absent, sec_filings, sec_pages
 from include.sandbox.exchange import Answer, Call, SwitchError, Upstream, World, instant_of, validated
 from include.sandbox.sec_market import DAYS, NEW_YORK, Filing, Market, Party
 
@@ -32,6 +32,7 @@ _COMPANY = re.compile(r"/submissions/CIK(?P<cik>[0-9]{10})(?:-submissions-(?P<pa
 _TEXT = re.compile(
     r"/Archives/edgar/data/(?P<cik>[0-9]+)/(?:[0-9]{18}/)?(?P<accession>[0-9]{10}-[0-9]{2}-[0-9]{6})\.txt"
 )
+_SINGLE = re.compile(r"/Archives/edgar/data/[0-9]+/(?P<accession>[0-9]{18})/(?P<name>[\w.-]+\.xml)")
 _CONTACT = re.compile(r"\S+@\S+\.\S+")
 
 HTML = ("Content-Type", "text/html")
@@ -225,7 +226,12 @@ class Sec:
                 or int(asked["cik"]) not in {p.cik for p in filing.parties}
             ):
                 return None
-            return validated(call, sec_pages.text(filing), "text/plain", filing.accepted)
+            return validated(call, sec_filings.text(filing), "text/plain", filing.accepted)
+        if asked := _SINGLE.fullmatch(path):
+            digits = asked["accession"]
+            filing = self.market.found(f"{digits[:10]}-{digits[10:12]}-{digits[12:]}")
+            content = sec_filings.single(filing, asked["name"], call.at) if filing is not None else None
+            return validated(call, content, "application/xml", filing.accepted) if filing and content else None
         return None
 
     def _text_at(self, filing: Filing) -> datetime:

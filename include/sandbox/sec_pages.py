@@ -204,29 +204,3 @@ def _old_row(cik: int, number: int) -> dict[str, Any]:
 def _columns(rows: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
     names = _old_row(1, 1)
     return {name: [row[name] for row in rows] for name in names}
-
-
-def text(filing: Filing) -> bytes:
-    """The complete submission: its header, and one short document."""
-    parties = "".join(
-        f"\n{_SECTIONS.get(party.role, 'FILER')}:\n\n\tCOMPANY DATA:\n"
-        f"\t\tCOMPANY CONFORMED NAME:\t\t\t{party.name}\n\t\tCENTRAL INDEX KEY:\t\t\t{party.cik:010d}\n"
-        f"\n\tFILING VALUES:\n\t\tFORM TYPE:\t\t{filing.form}\n\t\tSEC ACT:\t\t1934 Act\n"
-        for party in filing.parties
-    )
-    head = (
-        f"<SEC-DOCUMENT>{filing.accession}.txt : {filing.filed:%Y%m%d}\n"
-        f"<SEC-HEADER>{filing.accession}.hdr.sgml : {filing.filed:%Y%m%d}\n"
-        f"<ACCEPTANCE-DATETIME>{filing.accepted:%Y%m%d%H%M%S}\n"
-        f"ACCESSION NUMBER:\t\t{filing.accession}\nCONFORMED SUBMISSION TYPE:\t{filing.form}\n"
-        f"PUBLIC DOCUMENT COUNT:\t\t1\nFILED AS OF DATE:\t\t{filing.filed:%Y%m%d}\n"
-        f"DATE AS OF CHANGE:\t\t{filing.accepted:%Y%m%d}\n{parties}</SEC-HEADER>\n"
-    )
-    body = (
-        f"<DOCUMENT>\n<TYPE>{filing.form}\n<SEQUENCE>1\n<FILENAME>main.txt\n<DESCRIPTION>A FILING MADE UP\n"
-        f"<TEXT>\nThis is {filing.accession}.\n</TEXT>\n</DOCUMENT>\n</SEC-DOCUMENT>\n"
-    )
-    return (head + body).encode("cp1252", "replace")
-
-
-_SECTIONS = {"Issuer": "ISSUER", "Reporting": "REPORTING-OWNER", "Subject": "SUBJECT COMPANY", "Filed by": "FILED BY"}

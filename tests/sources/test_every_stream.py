@@ -49,8 +49,17 @@ def some_sessions(stream: Stream, most: int = 3) -> tuple[date, ...]:
     return tuple(reversed(days[-most:]))
 
 
+def some_ask(stream: Stream, mode: Mode = Mode.POLL, **more: tuple[date, ...] | tuple[str, ...]) -> Ask:
+    """Some days, and for a stream that another one tells what to ask about, what its fixtures are about."""
+    ask = Ask(mode, sessions=some_sessions(stream), **more)  # type: ignore[arg-type]
+    if stream.subjects is None or list(stream.plan(replace(ask, mode=Mode.POLL, pending=()))):
+        return ask
+    keys = [each.key for each in fixtures_of(stream) if each.answer_class == "data"]
+    return replace(ask, subjects=tuple(sorted(set(keys))))
+
+
 def some_requests(stream: Stream) -> list[Request]:
-    return list(stream.plan(Ask(Mode.POLL, sessions=some_sessions(stream))))
+    return list(stream.plan(some_ask(stream)))
 
 
 # --- the declaration
@@ -125,7 +134,7 @@ def test_its_tables_can_be_merged(stream: Stream) -> None:
 @EACH
 @pytest.mark.parametrize("mode", [Mode.POLL, Mode.BACKFILL])
 def test_a_plan_is_finite_and_the_same_each_time(stream: Stream, mode: Mode) -> None:
-    ask = Ask(mode, sessions=some_sessions(stream), closed=(date(2026, 9, 7),) if mode is Mode.BACKFILL else ())
+    ask = some_ask(stream, mode, closed=(date(2026, 9, 7),) if mode is Mode.BACKFILL else ())
     first, second = list(stream.plan(ask)), list(stream.plan(ask))
     assert first == second
     assert 0 < len(first) < 100_000
@@ -162,7 +171,7 @@ def test_a_pending_key_is_planned_again_as_what_it_was(stream: Stream) -> None:
 @EACH
 def test_a_pending_key_that_is_due_anyway_is_asked_once(stream: Stream) -> None:
     requests = some_requests(stream)
-    ask = Ask(Mode.POLL, sessions=some_sessions(stream), pending=tuple(request.key for request in requests))
+    ask = some_ask(stream, pending=tuple(request.key for request in requests))
     keys = [request.key for request in stream.plan(ask)]
     assert sorted(keys) == sorted(request.key for request in requests)
 
@@ -208,8 +217,9 @@ def test_each_fixture_is_read_as_it_says(stream: Stream) -> None:
         given = _answer_of(stream, fixture)
         unit = Unit(given.request.unit, given.request.session_date, (given,))
         if refusal := fixture.reading.get("refused"):
+            # Of a large unit it may show only while the rows come.
             with pytest.raises(ParseError, match=re.escape(refusal)):
-                stream.parse(unit)
+                [list(batch.rows) for batch in stream.parse(unit).batches]
             continue
         first, second = stream.parse(unit), stream.parse(unit)
         rows = [row for batch in first.batches for row in batch.rows]
@@ -275,6 +285,8 @@ def test_poll_backfill_and_replay_give_the_same_tables(
 ) -> None:
     if stream.snapshot_only:
         pytest.skip("a snapshot of today has no backfill")
+    if not list(stream.plan(Ask(Mode.POLL, sessions=some_sessions(stream)))):
+        pytest.skip("another stream tells it what to ask about: its source's own tests try the chain")
     stream = replace(shortened(stream), host_group=HostGroup(stream.host_group.name, timedelta(0)))
     polled, filled, replayed = place(), place(), place()
     instants, at = [], START

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from include.contract import Source
-from include.sources.sec import universe
+from include.sources.sec import filing_streams, universe
+from include.sources.sec.filing_plans import Choice
 from include.sources.sec.shared import DATA, WWW
 from include.sources.sec.streams import (
     INDEX_STREAM,
@@ -32,7 +33,14 @@ def source(configured: Any, members: Any) -> Source:
         title="SEC",
         connection="sec",
         hosts=(WWW, DATA),
-        streams=(SUBMISSIONS_STREAM, INDEX_STREAM, companies_stream(policy), QUARTERS_STREAM, TICKERS_STREAM),
+        streams=(
+            SUBMISSIONS_STREAM,
+            *filing_streams.streams(Choice(policy)),
+            INDEX_STREAM,
+            companies_stream(policy),
+            QUARTERS_STREAM,
+            TICKERS_STREAM,
+        ),
         needs_key=False,
         needs_contact=True,
         terms="SEC filings are public records; published privately unless a release says otherwise.",

@@ -188,7 +188,7 @@ class _Reader:
 
 def day(text: str | None) -> date | None:
     """Return the day that eight digits name, None where they name none."""
-    if not text or not re.fullmatch(r"\d{8}", text):
+    if not text or not re.fullmatch(r"[0-9]{8}", text):
         return None
     try:
         return date(int(text[:4]), int(text[4:6]), int(text[6:]))
@@ -198,7 +198,7 @@ def day(text: str | None) -> date | None:
 
 def instant(text: str | None) -> datetime | None:
     """Return the instant of fourteen digits on a clock in New York, None where they name none."""
-    if not text or not re.fullmatch(r"\d{14}", text):
+    if not text or not re.fullmatch(r"[0-9]{14}", text):
         return None
     try:
         return datetime.strptime(text, "%Y%m%d%H%M%S").replace(tzinfo=EASTERN).astimezone(UTC)
@@ -207,8 +207,13 @@ def instant(text: str | None) -> datetime | None:
 
 
 def whole(text: str | None) -> int | None:
-    """Return a number of at most ten digits, None where it is none."""
-    return int(text) if text and re.fullmatch(r"\d{1,10}", text) else None
+    """Return a number of at most ten digits, as a CIK has, None where it is none."""
+    return int(text) if text and re.fullmatch(r"[0-9]{1,10}", text) else None
+
+
+def count(text: str | None) -> int | None:
+    """Return a count, None where it is none or far beyond what can be counted."""
+    return int(text) if text and re.fullmatch(r"[0-9]{1,7}", text) else None
 
 
 def sic(text: str | None) -> tuple[str | None, str | None]:

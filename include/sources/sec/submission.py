@@ -35,6 +35,9 @@ _STARTS = (
     b"<SUBMISSION>",
     b"<DOCUMENT>",
     b"-----BEGIN PRIVACY",
+    # A header by itself, without its first lines.
+    b"<ACCEPTANCE-DATETIME>",
+    b"ACCESSION NUMBER:",
 )
 _CLOSINGS = (b"</SEC-DOCUMENT>", b"</IMS-DOCUMENT>", b"</SUBMISSION>", b"-----END PRIVACY-ENHANCED MESSAGE-----")
 _WRAPPER = re.compile(rb"<(XBRL|XML|PDF|JSON)>[ \t]*(?:\r\n|\r|\n)?")
@@ -97,7 +100,7 @@ class Submission:
             page = _LINK.sub("", decode(self._text.look(_LONGEST_HEADER)).rpartition("<PRE>")[2].partition("</PRE>")[0])
             self._text = Text(io.BytesIO(html.unescape(page).encode()))
             start = self._text.look(512)
-        if not start.startswith(_STARTS) and not start.startswith((b"<ACCEPTANCE-DATETIME>", b"ACCESSION NUMBER:")):
+        if not is_submission(start):
             what = "nothing" if not start else f"{start[:60].decode('ascii', 'replace')!r}"
             raise ParseError(f"it is no submission: it begins with {what}")
         self.is_whole = start.startswith(b"<DOCUMENT>")
@@ -122,6 +125,11 @@ class Submission:
             if not line.startswith((b"</SEC-", b"</IMS-", b"<SUBMISSION>", b"</SUBMISSION>", b"-----END")):
                 lines.append(line)
         return decode(b"\n".join(lines)).strip("\n"), accession, released
+
+    @property
+    def size(self) -> int:
+        """How many bytes were read so far."""
+        return self._text.at
 
     def documents(self) -> Iterator[Document]:
         """Read the documents in order, each to its end before the next."""
@@ -183,8 +191,19 @@ def read(stream: BinaryIO) -> Submission:
     return Submission(stream)
 
 
+def is_submission(head: bytes) -> bool:
+    """Say whether a text that begins so is a complete submission."""
+    return head.lstrip().startswith(_STARTS)
+
+
+def is_ended(head: bytes, tail: bytes) -> bool:
+    """Say whether a text with this beginning and end is whole; one without a header has no end of its own."""
+    return head.lstrip().startswith(b"<DOCUMENT>") or tail.rstrip().endswith(_CLOSINGS)
+
+
 def decode(text: bytes) -> str:
-    """Return text by the first character set of utf-8, cp1252 and latin-1 that reads all of it."""
+    """Return text by the first character set of utf-8, cp1252 and latin-1 that reads all of it, without NULs."""
+    text = text.replace(b"\0", b"")
     try:
         return text.decode()
     except UnicodeDecodeError:

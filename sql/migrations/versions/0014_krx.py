@@ -3,7 +3,7 @@
 from include.engine.migrations import run_sql_beside
 
 revision = "0014"
-down_revision = "0012"
+down_revision = "0013"
 
 
 def upgrade() -> None:
