@@ -137,6 +137,19 @@ class Rule:
 
 
 @dataclass(frozen=True)
+class Usual:
+    """A column that may be null and nearly never is.
+
+    Where more than `most_missing` (a share) of a window's rows, of `of_rows` at least, have none, that is told: the
+    upstream may have renamed it.
+    """
+
+    column: str
+    most_missing: float
+    of_rows: int = 20
+
+
+@dataclass(frozen=True)
 class Table:
     """A table, declared once: the migration, staging, merge, parquet schema and data dictionary follow it.
 
@@ -147,7 +160,7 @@ class Table:
     published; no file is made of a table that is not `is_published` either. `months`: a table kept `apart` has a
     part of its own for each month in New York, made when it is first needed, and one that is `locked` is written by
     one worker a month; then every unit is within the month of its session date. `month` is for the engine: which part
-    is meant.
+    is meant. `usual` names columns that are nearly always there.
     """
 
     schema: str
@@ -163,6 +176,7 @@ class Table:
     month: str = ""
     is_copy: bool = False
     is_published: bool = True
+    usual: tuple[Usual, ...] = ()
 
     @property
     def qualified(self) -> str:

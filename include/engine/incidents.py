@@ -48,6 +48,11 @@ def put_aside(stream: str, rule: str) -> str:
     return f"quarantine/{stream}/{rule}"
 
 
+def lacking(stream: str, column: str) -> str:
+    """Key of a column that is nearly always there and is missing now."""
+    return f"missing-values/{stream}/{column}"
+
+
 def given_up(stream: str) -> str:
     """Key of a stream's pending keys that were given up."""
     return f"given-up/{stream}"

@@ -283,6 +283,22 @@ def _refused_by_server(
     return no
 
 
+@dataclass(frozen=True)
+class Missing:
+    """How many staged rows there are, and how many of them have nothing in a column."""
+
+    rows: int
+    missing: int
+
+
+def missing(connection: Connection, table: Table, column: str) -> Missing:
+    """Count the staged rows that have nothing in a column."""
+    look = template("stage.missing", stage=Names(table).parts["stage"], column=sql.Identifier(column))
+    row = connection.execute(look).fetchone()
+    assert row is not None
+    return Missing(row["rows"], row["missing"])
+
+
 def analyze(connection: Connection, table: Table) -> None:
     """Tell the planner what is in a table's stage."""
     connection.execute(template("stage.analyze", stage=Names(table).parts["stage"]))

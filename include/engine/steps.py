@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from include.contract import Mode, Stream, Table
-from include.engine import alerts, delta, fetches, merge, months, pending, stage
+from include.engine import alerts, delta, fetches, incidents, merge, months, pending, stage
 from include.engine.db import Connection, told
 from include.engine.lease import Cycle
 from include.engine.merge import Counts
@@ -110,6 +110,8 @@ def check(connection: Connection, group: Group) -> Counts:
         put, broken = stage.check(connection, stream, table, cycle.cycle_id, is_rebuild=group.is_rebuild)
         group.broken |= broken
         counts += Counts(quarantined=put)
+        if cycle.window_start is not None and not group.is_rebuild:
+            _tell_missing(connection, stream, table)
     return counts
 
 
@@ -188,6 +190,27 @@ def _part(
         return merge.newest_part(connection, stream, table, cycle.cycle_id, cycle.attempt, number, most).of(table)
 
     return write_part
+
+
+def _tell_missing(connection: Connection, stream: Stream, table: Table) -> None:
+    """Tell of columns that are nearly always there and lack in too many of a window's rows, and when that is over."""
+    for usual in table.usual:
+        found = stage.missing(connection, table, usual.column)
+        if found.rows < usual.of_rows:
+            continue
+        key = incidents.lacking(stream.name, f"{table.name}.{usual.column}")
+        if found.missing <= usual.most_missing * found.rows:
+            incidents.close(connection, [key], f"{stream.name}: {table.qualified}.{usual.column} is there again.")
+            continue
+        incidents.open(
+            connection,
+            key=key,
+            severity="error",
+            stream=stream.name,
+            text=f"{stream.name}: {usual.column} is missing in {found.missing} of {found.rows} rows of "
+            f"{table.qualified}, more than {usual.most_missing:.0%}. The rows are kept without it. The upstream may "
+            "call it otherwise now: look at what it sends, mend the parser, then replay.",
+        )
 
 
 def _tell_unknown_columns(connection: Connection, stream: Stream, readings: Sequence[Reading]) -> None:

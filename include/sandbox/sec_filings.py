@@ -75,7 +75,7 @@ def single(filing: Filing, name: str, at: datetime) -> bytes | None:
 
 def is_late(filing: Filing) -> bool:
     """Say whether the instance of its inline page is made only after the submission was published."""
-    return filing.form in _WITH_FACTS and Random(f"{filing.seed}/late").random() < 0.2
+    return filing.form in _WITH_FACTS and Random(f"{filing.seed}/late").random() < 0.33
 
 
 def _released(filing: Filing) -> date:

@@ -25,6 +25,10 @@ create temporary table {part} as select * from {stage} where position > {after} 
 -- Dropped before the gate, so that the commit stays small.
 drop table {part};
 
+-- name: missing
+-- How many rows there are, and how many have nothing in a column.
+select count(*) as rows, count(*) - count({column}) as missing from {stage};
+
 -- name: rule_not_null
 -- A column that must have a value has none.
 s.{column} is null

@@ -42,7 +42,7 @@ def desk(place: Callable[[], Place], sandbox: Start) -> Callable[..., Desk]:
 def tick(here: Desk, day: date, hour: int, minute: int = 0) -> None:
     """One run of the DAG: the chain in its order."""
     for name in CHAIN:
-        verdict = here.poll(name, at(day, hour, minute, 20))
+        verdict = here.poll(name, max(at(day, hour, minute, 20), here.place.now()))
         assert verdict is None or verdict.status is CycleStatus.SUCCESS, verdict.words
 
 
@@ -56,7 +56,7 @@ def rows_of(place: Place, stream: Stream, accessions: Container[str]) -> dict[st
 def test_a_days_filings_are_read_whole_and_poll_backfill_and_replay_agree(
     desk: Callable[..., Desk], place: Callable[[], Place]
 ) -> None:
-    here = desk()
+    here = desk(20)
     tick(here, TUESDAY, 22, 10)
     asked = here.asked("text")
     # What was not there at once, texts and instances that EDGAR had not made, is asked for by the next ticks.
@@ -165,6 +165,27 @@ def test_a_dead_stream_of_facts_holds_no_other_up(desk: Callable[..., Desk], mon
     assert here.accessions("sec_headers") == here.accessions("sec_texts")
     broken_ones = here.place.sql("select distinct state from filings.sec_xbrl_states")
     assert [row["state"] for row in broken_ones] == ["broken"]
+
+
+def test_a_field_that_goes_missing_is_told_and_so_is_its_return(
+    desk: Callable[..., Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pain: a renamed tag; the filings are kept, the label is counted, and somebody is told at once."""
+    here, text = desk(), sec_filings.text
+    key = "missing-values/sec.document_headers/sec_headers.accepted_at"
+    monkeypatch.setattr(sec_filings, "text", lambda filing: text(filing).replace(b"<ACCEPTANCE-", b"<ARRIVED-"))
+    tick(here, TUESDAY, 20)
+    (told,) = here.place.sql("select * from ops.incidents where incident_key = %s", key)
+    assert told["closed_at"] is None
+    assert "accepted_at is missing in" in told["text"]
+    rows = here.place.sql("select accepted_at, unknown_labels from filings.sec_headers")
+    assert {(row["accepted_at"], row["unknown_labels"]) for row in rows} == {(None, 1)}
+    counts = here.place.sql("select label, spelling, times from filings.sec_header_label_counts")
+    assert counts == [{"label": "ARRIVED-DATETIME", "spelling": "unknown", "times": len(rows)}]
+    monkeypatch.setattr(sec_filings, "text", text)
+    tick(here, WEDNESDAY, 20)
+    (told,) = here.place.sql("select * from ops.incidents where incident_key = %s", key)
+    assert told["closed_at"] is not None
 
 
 # --- plans and policies

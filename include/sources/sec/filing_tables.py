@@ -6,7 +6,7 @@ an earlier one said. The filing date is the header's own, or that of the index w
 
 from __future__ import annotations
 
-from include.contract import Column, Rule, Table
+from include.contract import Column, Rule, Table, Usual
 from include.sources.sec.xbrl import DECIMALS, DIGITS
 
 _ACCESSION = Column("accession", "text", "Number of the filing, with its dashes")
@@ -86,6 +86,8 @@ HEADERS = Table(
     ),
     key=("accession",),
     session_date="filed_date",
+    # What every header of today has; those of the 1990s, which only a backfill reads, have no time of acceptance.
+    usual=(Usual("form", 0.05), Usual("header_filed_date", 0.05), Usual("accepted_at", 0.05)),
 )
 
 _ADDRESS = ("street1", "street2", "city", "state", "country", "zip")
@@ -118,6 +120,7 @@ PARTIES = Table(
     ),
     key=("accession", "party"),
     session_date="filed_date",
+    usual=(Usual("cik", 0.05), Usual("name", 0.05)),
 )
 
 FORMER_NAMES = Table(

@@ -1,4 +1,4 @@
--- 0013 sec filings: submissions as read, their documents, headers and XBRL, and what is still to be read. Expand-only.
+-- 0013 sec_filings: submissions as read, their documents, headers and XBRL, and what is still to be read. Expand-only.
 -- Roll-back note: tables and views may be dropped once no stream of sec writes or asks them and what is wanted is exported.
 
 create table filings.sec_texts (
