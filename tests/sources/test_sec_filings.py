@@ -171,7 +171,7 @@ def test_a_field_that_goes_missing_is_told_and_so_is_its_return(
     desk: Callable[..., Desk], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Pain: a renamed tag; the filings are kept, the label is counted, and somebody is told at once."""
-    here, text = desk(), sec_filings.text
+    here, text = desk(30), sec_filings.text
     key = "missing-values/sec.document_headers/sec_headers.accepted_at"
     monkeypatch.setattr(sec_filings, "text", lambda filing: text(filing).replace(b"<ACCEPTANCE-", b"<ARRIVED-"))
     tick(here, TUESDAY, 20)
