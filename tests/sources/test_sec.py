@@ -169,6 +169,19 @@ def test_the_end_of_the_feed_is_its_end_after_days_without_a_reading(desk: Calla
     assert set(here.shown(at(TUESDAY, 6), at(FRIDAY, 17, 30))) <= here.accessions() | here.accessions("sec_daily_index")
 
 
+def test_on_a_federal_holiday_nothing_is_asked(desk: Callable[..., Desk]) -> None:
+    here, holiday = desk(40), date(2026, 10, 12)
+    here.poll("sec.submissions", at(holiday - timedelta(days=3), 22, 10, 20))
+    asked = here.asked()
+    verdict = here.poll("sec.submissions", at(holiday, 12, 0, 20))
+    assert verdict is not None
+    assert verdict.words.startswith("NOTHING DUE")
+    assert here.asked() == asked
+    verdict = here.poll("sec.submissions", at(holiday + timedelta(days=1), 6, 0, 20))
+    assert verdict is not None
+    assert here.asked() > asked
+
+
 def test_an_outage_at_the_first_page_is_an_outage_and_the_next_tick_repairs_it(desk: Callable[..., Desk]) -> None:
     here = desk(40)
     here.switch("break", after=0, until=at(TUESDAY, 16, 10).isoformat())

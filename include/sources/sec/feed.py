@@ -67,13 +67,18 @@ class Entry:
 def plan(ask: Ask) -> Iterator[Request]:
     """Plan the reading of the feed for the newest session, down to what is known; where nothing is, to its midnight."""
     day = ask.newest or max(ask.sessions, default=None)
-    days = {day} if day else set()
+    days = {day} if day and not _is_shut(ask, day) else set()
     for key in ask.pending:
         kind, _, text = key.partition("/")
         if kind == "feed":
             days.add(date.fromisoformat(text))
     for each in sorted(days, reverse=True):
         yield _page(each, _known(ask.subjects, each).isoformat(), 0)
+
+
+def _is_shut(ask: Ask, day: date) -> bool:
+    """Say whether EDGAR accepts nothing today, and all sessions before were read."""
+    return ask.at is not None and not ask.sessions and ask.at.astimezone(ZoneInfo(NEW_YORK)).date() > day
 
 
 def _known(subjects: Sequence[str], day: date) -> datetime:
