@@ -4,8 +4,8 @@
 
 create table market.krx_prices (
     session_date    date not null,
-    market          text not null,
-    code            text not null,
+    market          text collate "C" not null,
+    code            text collate "C" not null,
     name            text not null,
     market_label    text not null,
     section         text,
@@ -94,8 +94,8 @@ create index krx_prices_history_by_unit on market.krx_prices_history (unit);
 
 create table market.krx_issues (
     session_date    date not null,
-    market          text not null,
-    code            text not null,
+    market          text collate "C" not null,
+    code            text collate "C" not null,
     isin            text not null,
     name            text not null,
     short_name      text,
@@ -178,9 +178,9 @@ create index krx_issues_history_by_unit on market.krx_issues_history (unit);
 
 create table market.krx_indices (
     session_date    date not null,
-    family          text not null,
-    index_class     text not null,
-    name            text not null,
+    family          text collate "C" not null,
+    index_class     text collate "C" not null,
+    name            text collate "C" not null,
     close           numeric,
     change          numeric,
     change_percent  numeric,
@@ -256,7 +256,7 @@ create index krx_indices_history_by_unit on market.krx_indices_history (unit);
 
 create table market.krx_bond_indices (
     session_date              date not null,
-    name                      text not null,
+    name                      text collate "C" not null,
     total_return              numeric,
     total_return_change       numeric,
     net_price                 numeric,
