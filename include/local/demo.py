@@ -20,9 +20,9 @@ from typing import Any
 from psycopg import sql
 
 from include import registry, settings
-from include.calendars import calendar
+from include.calendars import last_instant
 from include.contract import Mode, Source, Stream
-from include.engine import db, dispatch
+from include.engine import db
 from include.local import attach, detach, keys, readings, recorded, reset, stack, status
 from include.local.database import DEMO_START
 from include.local.environment import Addresses
@@ -170,10 +170,11 @@ def _snapshot_line(running: Running) -> Line:
 
 def _due_later() -> list[str]:
     """Name the DAGs that have a window due by nine which begins after the demo does: those of many windows a day."""
+    nine = DEMO_START.replace(hour=9, minute=0)
     found: dict[str, None] = {}
     for stream in registry.streams():
-        window = dispatch.expected(stream, DEMO_START.date(), calendar(stream.calendar))
-        if stream.sla_eligible and window.start > DEMO_START:
+        when = stream.schedule
+        if stream.sla_eligible and last_instant(when.cron, when.timezone, nine - when.allowance) > DEMO_START:
             found[stream.job_name] = None
     return list(found)
 
