@@ -160,7 +160,8 @@ class Table:
     published; no file is made of a table that is not `is_published` either. `months`: a table kept `apart` has a
     part of its own for each month in New York, made when it is first needed, and one that is `locked` is written by
     one worker a month; then every unit is within the month of its session date. `month` is for the engine: which part
-    is meant. `usual` names columns that are nearly always there.
+    is meant. `usual` names columns that are nearly always there. `kept` are columns that the database itself keeps
+    beside a row, by a default and a trigger: no parser gives them, and neither the history nor a file has them.
     """
 
     schema: str
@@ -177,6 +178,7 @@ class Table:
     is_copy: bool = False
     is_published: bool = True
     usual: tuple[Usual, ...] = ()
+    kept: tuple[Column, ...] = ()
 
     @property
     def qualified(self) -> str:

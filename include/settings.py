@@ -202,9 +202,47 @@ def groups_of(setting: str) -> tuple[str, ...]:
     return tuple(filter(None, (name.strip() for name in os.environ.get(setting, "").split(","))))
 
 
+def monitor_minutes() -> int:
+    """How often the list of disclosures is looked at, in MONITOR_INTERVAL.
+
+    Raises:
+        SettingError: it is no number of minutes that divides an hour.
+    """
+    minutes = _integer(os.environ, "MONITOR_INTERVAL", 5)
+    if not 1 <= minutes <= 60 or 60 % minutes:
+        raise SettingError(f"MONITOR_INTERVAL must be a number of minutes that divides 60, e.g. 5, not {minutes}.")
+    return minutes
+
+
+def monitor_is_on() -> bool:
+    """Whether the list of disclosures is looked at by itself, in DISCLOSURE_MONITOR_AUTO_START.
+
+    Raises:
+        SettingError: it is neither true nor false.
+    """
+    text = os.environ.get("DISCLOSURE_MONITOR_AUTO_START", "").strip().lower() or "true"
+    if text not in ("true", "false", "1", "0", "yes", "no", "on", "off"):
+        raise SettingError(f"DISCLOSURE_MONITOR_AUTO_START must be true or false, not {text!r}.")
+    return text in ("true", "1", "yes", "on")
+
+
+def kept_still() -> tuple[str, ...]:
+    """The streams that a setting freezes from the start."""
+    return () if monitor_is_on() else ("dart.disclosures",)
+
+
 def connection_text(connection: str) -> str | None:
-    """The text of `AIRFLOW_CONN_<CONNECTION>` (a URI or JSON), or None where it is not set."""
-    return os.environ.get(f"AIRFLOW_CONN_{connection.upper()}") or None
+    """The text of `AIRFLOW_CONN_<CONNECTION>` (a URI or JSON), or None where it is not set.
+
+    Where only keys are set, as `DART_API_KEYS` with commas between them, they make a connection to the usual host.
+    """
+    name = connection.upper()
+    return os.environ.get(f"AIRFLOW_CONN_{name}") or connection_of_keys(os.environ.get(f"{name}_API_KEYS"))
+
+
+def connection_of_keys(keys: str | None) -> str | None:
+    """Return the text of a connection that has nothing but keys, None where there are none."""
+    return json.dumps({"conn_type": "http", "password": keys.strip()}) if keys and keys.strip() else None
 
 
 def environment(**extra: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from include.engine.db import Connection, Row, call_and_commit, connect, query, transaction
 from include.engine.verdict import kst
-from include.settings import ROOT, SettingError
+from include.settings import ROOT, SettingError, kept_still
 
 Action = Literal["freeze", "drain", "resume", "retire", "activate", "off", "on"]
 Scope = Literal["all", "source", "stream", "job", "dispatch"]
@@ -104,7 +104,7 @@ def describe(row: Row) -> str:
 
 
 def defaults(path: Path = DEFAULTS) -> list[dict[str, str]]:
-    """Read the defaults from the file; none where there is no file.
+    """Read the defaults from the file, with what a setting freezes; none where there is neither.
 
     Raises:
         SettingError: it cannot be read, or holds something that is no control.
@@ -112,8 +112,9 @@ def defaults(path: Path = DEFAULTS) -> list[dict[str, str]]:
     # Imported here: a process that only parses DAG files has no use for it.
     import yaml
 
+    still = [{"scope": "stream", "name": name, "state": "frozen"} for name in kept_still()]
     if not path.exists():
-        return []
+        return still
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except (OSError, ValueError, yaml.YAMLError) as error:
@@ -131,7 +132,9 @@ def defaults(path: Path = DEFAULTS) -> list[dict[str, str]]:
                     "Nothing was changed."
                 )
             found.append({"scope": scope, "name": str(name), "state": "frozen" if entry["frozen"] else "running"})
-    return found
+    # What the file itself says of a stream goes before a setting.
+    named = {each["name"] for each in found if each["scope"] == "stream"}
+    return [*found, *(each for each in still if each["name"] not in named)]
 
 
 def load_defaults(connection: Connection, path: Path = DEFAULTS) -> bool:

@@ -27,6 +27,7 @@ _PRIVATE = (
     "HF_",
     "HUGGING",
     "OPENAI",
+    "DART_API",
     "SLACK",
     "GITHUB",
     "AWS_",
@@ -92,6 +93,10 @@ def build(
         root: the checkout.
     """
     values = base(state.mode == "demo", own)
+    for source in registry.sources():
+        keys_alone = settings.connection_of_keys(values.get(f"{source.connection.upper()}_API_KEYS"))
+        if keys_alone is not None:
+            values.setdefault(connection_variable(source.connection), keys_alone)
     values.update(
         AIRFLOW_HOME=str(root),
         AIRFLOW__DATABASE__SQL_ALCHEMY_CONN=with_driver(addresses.metadata, "postgresql+psycopg2"),

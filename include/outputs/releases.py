@@ -98,6 +98,8 @@ _KRX = Terms("KRX forbids redistribution of its data; published privately.")
 
 _ECOS = Terms("Of ECOS's statistics, those of other producers keep their own terms; published privately.")
 
+_DART = Terms("OpenDART's terms of use bind who shows its data; published privately.")
+
 _FRED = Terms("FRED's terms leave series of other owners to their own; published privately.")
 
 _KRX = Terms("KRX's OpenAPI terms forbid redistribution and ask to be named (KRX statistics); published privately.")
@@ -128,6 +130,22 @@ RELEASES: tuple[Release, ...] = (
         path="fred/series/{month}.parquet",
         cut="month",
         terms=_FRED,
+    ),
+    Release(
+        name="dart/disclosures",
+        title="Filings of Korean companies by day of receipt, corrections and withdrawn ones too (DART)",
+        table="dartbrief.disclosures",
+        path="dart/disclosures/{month}.parquet",
+        cut="month",
+        terms=_DART,
+    ),
+    Release(
+        name="metadata/dartList",
+        title="Every company that DART numbers, as its list shows them now (DART)",
+        table="filings.dart_corps",
+        path="metadata/dartList.parquet",
+        cut="whole",
+        terms=_DART,
     ),
     Release(
         name="alpaca/bars_1d",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from include.sandbox import alpaca, ecos, finra, fred, hub, kind, krx, sec, slack
+from include.sandbox import alpaca, dart, ecos, finra, fred, hub, kind, krx, sec, slack
 from include.sandbox.exchange import Upstream, World
 
 # Where data comes from: recordings take the place of these.
@@ -20,6 +20,7 @@ SOURCES: tuple[Callable[[World], Upstream], ...] = (
     sec.upstream,
     kind.upstream,
     ecos.upstream,
+    dart.upstream,
 )
 
 # Where results go: never recorded.

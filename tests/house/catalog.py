@@ -28,6 +28,9 @@ ENGINE_COLUMNS = {
 }
 """What the engine adds to every declared table: type as PostgreSQL writes it, and whether it is required."""
 
+QUEUES = frozenset({"dartbrief.analysis_cache"})
+"""Tables beside the declared ones that no source fills: what the analysis is to work off."""
+
 HISTORY_COLUMNS = {"ended_at": ("timestamp(6) with time zone", True), "reason": ("text", True)}
 
 _COLUMNS = """
@@ -146,7 +149,7 @@ def undeclared(catalog: Catalog, tables: Iterable[Table]) -> list[str]:
     for table in tables:
         for suffix in ("", "_history"):
             found += _differences(catalog, table, suffix)
-    known = {f"{table.qualified}{suffix}" for table in tables for suffix in ("", "_history")}
+    known = QUEUES | {f"{table.qualified}{suffix}" for table in tables for suffix in ("", "_history")}
     found += [
         f"{row['schema']}.{row['relation']} is declared by no source"
         for row in catalog.relations
@@ -161,7 +164,8 @@ def _differences(catalog: Catalog, table: Table, suffix: str) -> list[str]:
     columns = {row["name"]: row for row in catalog.columns if place.items() <= row.items()}
     if not columns:
         return [f"{name} is declared and does not exist"]
-    wanted = {each.name: (_written(each.type, each.precision), not each.nullable) for each in table.columns}
+    declared = (*table.columns, *(() if suffix else table.kept))
+    wanted = {each.name: (_written(each.type, each.precision), not each.nullable) for each in declared}
     wanted |= ENGINE_COLUMNS | (HISTORY_COLUMNS if suffix else {})
     found = [f"{name}.{column} is in the database and not declared" for column in columns if column not in wanted]
     found += [f"{name}.{column} is declared and not in the database" for column in wanted if column not in columns]
@@ -173,7 +177,7 @@ def _differences(catalog: Catalog, table: Table, suffix: str) -> list[str]:
         return found
     found += [
         f"{name}.{each.name} has the comment {columns[each.name]['comment']!r}, declared is {each.comment!r}"
-        for each in table.columns
+        for each in declared
         if each.name in columns and columns[each.name]["comment"] != each.comment
     ]
     relation = next(row for row in catalog.relations if place.items() <= row.items())

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from include import registry
+from include import registry, settings
 from include.local import connections, environment
 from include.local.environment import Addresses
 from include.local.failure import LocalFailure
@@ -113,3 +114,36 @@ def test_a_file_that_others_can_read_is_noticed(tmp_path: Path) -> None:
     assert connections.open_to_others(file)
     os.chmod(file, 0o600)
     assert not connections.open_to_others(file)
+
+
+def test_keys_alone_make_a_connection_and_a_connection_goes_before_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AIRFLOW_CONN_DART", raising=False)
+    monkeypatch.setenv("DART_API_KEYS", "marker-one,marker-two")
+    expected = {"conn_type": "http", "password": "marker-one,marker-two"}
+    assert json.loads(built(tmp_path)["AIRFLOW_CONN_DART"]) == expected
+    assert settings.connection("dart").password == "marker-one,marker-two"
+    assert "marker" not in json.dumps(built(tmp_path, demo=True))
+    monkeypatch.setenv("AIRFLOW_CONN_DART", '{"conn_type": "http", "password": "another"}')
+    assert json.loads(built(tmp_path)["AIRFLOW_CONN_DART"])["password"] == "another"
+    assert settings.connection("dart").password == "another"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "read"),
+    [
+        ("MONITOR_INTERVAL", "7", settings.monitor_minutes),
+        ("MONITOR_INTERVAL", "300", settings.monitor_minutes),
+        ("MONITOR_INTERVAL", "five", settings.monitor_minutes),
+        ("DISCLOSURE_MONITOR_AUTO_START", "maybe", settings.monitor_is_on),
+    ],
+)
+def test_a_setting_of_the_monitor_that_cannot_be_is_refused_by_its_name(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, read: Callable[[], object]
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(settings.SettingError, match=name):
+        read()
+    monkeypatch.setenv(name, "")
+    assert read() in (5, True)

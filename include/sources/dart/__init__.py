@@ -1,0 +1,27 @@
+"""DART: what Korean companies file with the Financial Supervisory Service, as its OpenDART interface gives it."""
+
+from __future__ import annotations
+
+from include.contract import Source
+from include.sources.dart import streams
+from include.sources.dart.answers import HOST
+
+
+def source(*, minutes: int = 5, is_on: bool = True) -> Source:
+    """Return the source as an installation runs it.
+
+    Args:
+        minutes: how often the list of disclosures is looked at; a divisor of 60.
+        is_on: whether the list is looked at by itself, so that 09:00 expects it.
+    """
+    return Source(
+        name="dart",
+        title="DART",
+        connection="dart",
+        hosts=(HOST,),
+        streams=(streams.disclosures(minutes, is_on=is_on), streams.corp_codes()),
+        needs_key=True,
+        key_param="crtfc_key",
+        several_keys=True,
+        terms="OpenDART's terms of use; published privately.",
+    )

@@ -1,0 +1,124 @@
+"""DART's stand-in answers in the upstream's own form, with its limits and its ways of saying no."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from datetime import datetime, timedelta
+from xml.etree import ElementTree
+
+import pytest
+
+from include.sandbox.dart_filings import SEOUL
+from tests.fixtures_sandbox import MovableClock, RunningSandbox, Start
+
+NOON = datetime(2026, 9, 15, 12, 0, tzinfo=SEOUL)
+LIST = "/opendart.fss.or.kr/api/list.json?crtfc_key=k"
+
+
+@pytest.fixture
+def dart(sandbox: Start) -> RunningSandbox:
+    return sandbox(clock=MovableClock(NOON), companies=300)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "status"),
+    [
+        ("20260206", "20260506", "000"),
+        ("20260206", "20260507", "100"),
+        ("20260609", "20260909", "000"),
+        ("20251215", "20260316", "100"),
+        ("20260228", "20260531", "100"),
+        ("20260129", "20260430", "100"),
+        ("20260130", "20260430", "000"),
+        ("20260916", "20260916", "013"),
+        ("20260915", "20260914", "100"),
+        ("2026-9-15", "20260915", "100"),
+    ],
+)
+def test_without_a_company_three_calendar_months_are_the_most(
+    dart: RunningSandbox, first: str, last: str, status: str
+) -> None:
+    assert dart.get(f"{LIST}&bgn_de={first}&end_de={last}").json()["status"] == status
+    of_one = f"{LIST}&bgn_de=20200101&end_de=20260915&corp_code=00100000"
+    assert dart.get(of_one).json()["status"] == "000"
+
+
+def test_pages_add_up_and_rows_are_in_order_of_their_day(dart: RunningSandbox) -> None:
+    asked = f"{LIST}&bgn_de=20260914&end_de=20260915&page_count=100&sort=date&sort_mth=asc"
+    first = dart.get(asked).json()
+    pages = [dart.get(f"{asked}&page_no={n}").json() for n in range(1, first["total_page"] + 1)]
+    rows = [row for page in pages for row in page["list"]]
+    assert first["total_page"] > 1
+    assert len({row["rcept_no"] for row in rows}) == len(rows) == first["total_count"]
+    assert [row["rcept_dt"] for row in rows] == sorted(row["rcept_dt"] for row in rows)
+    assert dart.get(f"{asked}&page_no={first['total_page'] + 1}").json() == {
+        "status": "013", "message": "조회된 데이타가 없습니다.",
+    }  # fmt: skip
+    newest = dart.get(asked.replace("sort_mth=asc", "sort_mth=desc")).json()["list"][0]
+    assert newest == rows[-1]
+
+
+def test_a_filing_is_there_from_its_second_on_and_is_marked_when_it_is_corrected(dart: RunningSandbox) -> None:
+    inside = next(player for player in dart.inside.players if player.name == "dart")
+    assert inside.view()["added"] == []
+    clock = dart.clock
+    assert isinstance(clock, MovableClock)
+    dart.switch("dart", "add", title="사업보고서 (2025.12)", rcept_no="20260915000999", at="2026-09-15T12:30:00+09:00")
+    titled = f"{LIST}&bgn_de=20260915&page_count=100&pblntf_ty=A"
+    assert dart.get(titled).json()["status"] == "013"
+    clock.at = NOON + timedelta(minutes=31)
+    (row,) = dart.get(titled).json()["list"]
+    assert row["rm"] == "유"
+    dart.switch(
+        "dart", "add", title="[기재정정]사업보고서 (2025.12)", at="2026-09-15T12:40:00+09:00", corrects="20260915000999"
+    )
+    clock.at = NOON + timedelta(minutes=41)
+    assert sorted(row["rm"] for row in dart.get(titled).json()["list"]) == ["유", "유정"]
+
+
+def test_archives_say_no_in_xml_with_status_200(dart: RunningSandbox) -> None:
+    dart.switch("dart", "quota", n=1)
+    good = dart.get("/opendart.fss.or.kr/api/corpCode.xml?crtfc_key=k")
+    with zipfile.ZipFile(io.BytesIO(good.content)) as archive:
+        (name,) = archive.namelist()
+        root = ElementTree.fromstring(archive.read(name))
+    assert len(root) == 300 * 41
+    assert root[-1].findtext("stock_code") == " "
+    no = dart.get("/opendart.fss.or.kr/api/corpCode.xml?crtfc_key=k")
+    assert (no.status_code, no.headers["content-type"]) == (200, "application/xml;charset=UTF-8")
+    assert ElementTree.fromstring(no.content).findtext("status") == "020"
+    # Another key has a day of its own.
+    assert dart.get("/opendart.fss.or.kr/api/corpCode.xml?crtfc_key=k2").content[:2] == b"PK"
+    assert "crtfc_key=k" not in str(dart.requests())
+
+
+def test_too_many_requests_of_a_minute_block_the_address_for_a_day_whatever_the_key(dart: RunningSandbox) -> None:
+    clock = dart.clock
+    assert isinstance(clock, MovableClock)
+    dart.switch("dart", "limit", n=2)
+    codes = [dart.get(LIST.replace("=k", f"={key}")).status_code for key in ("a", "b", "c")]
+    assert codes == [200, 200, 403]
+    clock.advance(hours=23)
+    assert dart.get(LIST).status_code == 403
+    clock.advance(hours=2)
+    assert dart.get(LIST).status_code == 200
+
+
+def test_an_order_that_cannot_be_read_changes_nothing(dart: RunningSandbox) -> None:
+    before = dart.control("GET", "dart")
+    for order in (
+        {"switch": "nothing"}, {"switch": "say", "status": "999"}, {"switch": "add", "title": ""},
+        {"switch": "withdraw", "rcept_no": "1", "at": "2026-09-15T12:00:00+09:00"}, {"switch": "quota", "n": "many"},
+    ):  # fmt: skip
+        answer = dart_order(dart, order)
+        assert answer == 400
+    assert {name: value for name, value in dart.control("GET", "dart").items() if name != "used"} == {
+        name: value for name, value in before.items() if name != "used"
+    }
+
+
+def dart_order(dart: RunningSandbox, order: dict[str, object]) -> int:
+    import httpx
+
+    return httpx.post(f"{dart.url}/_sandbox/switches", json={"upstream": "dart", **order}, timeout=30).status_code
