@@ -28,10 +28,6 @@ if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[2])
 
 import pandas as pd
-import psycopg2
-import sqlalchemy
-from psycopg2.extras import execute_values
-from sqlalchemy.dialects.postgresql import insert
 
 from include.contract import Answer, Ask, Mode, Request, Stream
 from include.engine import merge, months, stage
@@ -41,13 +37,13 @@ from include.engine.fetches import Held
 from include.engine.stage import Reading
 from include.sources.alpaca.streams import DAILY_STREAM, MINUTE_STREAM
 from include.sources.alpaca.tables import INTRADAY_BARS
+from tests.benchmarks import peers
 from tests.benchmarks.measuring import (
     Cost,
     Judged,
     interleaved,
     judge,
     of_backend,
-    ratios,
     spending,
     summary,
     table,
@@ -60,7 +56,6 @@ MINUTES = 390
 DAY = date(2026, 9, 15)
 OPENING = datetime(2026, 9, 15, 13, 30, tzinfo=UTC)
 SENT = datetime(2026, 9, 16, 0, 31, tzinfo=UTC)
-UPSERT = 1_000
 LARGEST_MB = 512
 
 _MAKE = """
@@ -160,80 +155,43 @@ class Ways:
             return spent.cost, new
 
     def by_hand(self, given: Given) -> Cost:
-        """json, tuples with exact numbers, and psycopg2's `execute_values`, replacing what is there."""
+        """json, tuples with exact numbers, and `execute_values`."""
+
+        def rows() -> Iterator[list[tuple[Any, ...]]]:
+            for held in given.held():
+                page = []
+                for symbol, bars in json.loads(held.answers[0].body.read(), parse_float=Decimal)["bars"].items():
+                    for b in bars:
+                        at = datetime.fromisoformat(b["t"])
+                        values = (b["o"], b["h"], b["l"], b["c"], b["v"], b["n"], b["vw"])
+                        key = (DAY, symbol, "1Min", at, "sip", "raw", "-")
+                        page.append((*key, *values, held.unit, held.fetch_ids[0], held.sent_at, 1, 1, 1))
+                yield page
+
         names = [*INTRADAY_BARS.column_names, "unit", "fetch_id", "sent_at", "parser_version", "cycle_id", "attempt"]
-        sets = ", ".join(f"{name} = excluded.{name}" for name in names if name not in INTRADAY_BARS.key)
-        statement = (
-            f"insert into bench.by_hand ({', '.join(names)}) values %s "
-            f"on conflict ({', '.join(INTRADAY_BARS.key)}) do update set {sets}"
-        )
-        with closing(psycopg2.connect(self.url)) as connection:
-            with spending(of_backend(connection.info.backend_pid)) as spent:
-                for held in given.held():
-                    rows = []
-                    found = json.loads(held.answers[0].body.read(), parse_float=Decimal)["bars"]
-                    for symbol, bars in found.items():
-                        for b in bars:
-                            at = datetime.fromisoformat(b["t"])
-                            values = (b["o"], b["h"], b["l"], b["c"], b["v"], b["n"], b["vw"])
-                            key = (DAY, symbol, "1Min", at, "sip", "raw", "-")
-                            rows.append((*key, *values, held.unit, held.fetch_ids[0], held.sent_at, 1, 1, 1))
-                    with connection.cursor() as cursor:
-                        execute_values(cursor, statement, rows, page_size=UPSERT)
-                    connection.commit()
-            return spent.cost
+        return peers.by_hand(self.url, "by_hand", names, INTRADAY_BARS.key, rows())
 
     def by_pandas(self, given: Given) -> Cost:
-        """Alpaca's client where there is one, a data frame, and `to_sql` with a method that replaces what is there."""
-
-        def upsert(target: Any, connection: Any, keys: list[str], rows: Any) -> int:
-            statement = insert(target.table).values([dict(zip(keys, row, strict=True)) for row in rows])
-            sets = {name: statement.excluded[name] for name in keys if name not in INTRADAY_BARS.key}
-            done = connection.execute(
-                statement.on_conflict_do_update(index_elements=list(INTRADAY_BARS.key), set_=sets)
+        """Alpaca's client where there is one, a data frame, and `to_sql`."""
+        frames = (
+            _frame(json.loads(held.answers[0].body.read())["bars"]).assign(
+                session_date=DAY, timeframe="1Min", feed="sip", adjustment="raw", asof="-", unit=held.unit,
+                fetch_id=held.fetch_ids[0], sent_at=held.sent_at, parser_version=1, cycle_id=1, attempt=1,
             )
-            return int(done.rowcount)
-
-        engine = sqlalchemy.create_engine(self.url.replace("postgresql://", "postgresql+psycopg2://", 1))
-        try:
-            with engine.connect() as connection:
-                pid = connection.connection.driver_connection.info.backend_pid  # type: ignore[union-attr]
-                with spending(of_backend(pid)) as spent:
-                    for held in given.held():
-                        frame = _frame(json.loads(held.answers[0].body.read())["bars"]).assign(
-                            session_date=DAY, timeframe="1Min", feed="sip", adjustment="raw", asof="-",
-                            unit=held.unit, fetch_id=held.fetch_ids[0], sent_at=held.sent_at,
-                            parser_version=1, cycle_id=1, attempt=1,
-                        )  # fmt: skip
-                        frame.to_sql(
-                            "by_pandas",
-                            connection,
-                            schema="bench",
-                            if_exists="append",
-                            index=False,
-                            method=upsert,
-                            chunksize=UPSERT,
-                        )
-                        connection.commit()
-                return spent.cost
-        finally:
-            engine.dispose()
-
-    def sql(self, statement: str) -> Any:
-        """Run one statement and return the only value of its only row, if it gives one."""
-        with closing(connect(self.url, autocommit=True, statement_timeout=600)) as connection:
-            cursor = connection.execute(statement)  # type: ignore[arg-type]
-            row = cursor.fetchone() if cursor.description else None
-            return next(iter(row.values())) if row else None
+            for held in given.held()
+        )  # fmt: skip
+        return peers.by_pandas(self.url, "by_pandas", INTRADAY_BARS.key, frames)
 
     def empty(self) -> None:
         """Begin with empty tables."""
-        self.sql("truncate market.alpaca_intraday_bars, bench.by_hand, bench.by_pandas")
+        peers.sql(self.url, "truncate market.alpaca_intraday_bars, bench.by_hand, bench.by_pandas")
 
     def content(self, target: str) -> Any:
         """What tells the bars of a table apart from others, whatever their order."""
         columns = "symbol, ts, open::float8, high::float8, low::float8, close::float8, volume::float8, trades::float8"
-        return self.sql(f"select row(count(*), bit_xor(hashtextextended(row({columns})::text, 0)))::text from {target}")
+        return peers.sql(
+            self.url, f"select row(count(*), bit_xor(hashtextextended(row({columns})::text, 0)))::text from {target}"
+        )
 
 
 def _frame(bars_of: dict[str, Any]) -> pd.DataFrame:
@@ -311,10 +269,14 @@ def measure_load(ways: Ways, count: int, rounds: int, *, with_pandas: bool) -> l
     lines = [
         f"{count:,} bars from the bytes of their pages to the table: {speeds[len(speeds) // 2]:,.0f} rows a CPU second",
         table(taken, count, "row"),
-        judge(_against(f"bars {count:,} rows: json, execute_values / ours", taken["json, execute_values"], ours, 3, 5)),
+        judge(
+            peers.against(
+                f"bars {count:,} rows: json, execute_values / ours", taken["json, execute_values"], ours, 3, 5
+            )
+        ),
     ]
     if with_pandas:
-        lines.append(judge(_against(f"bars {count:,} rows: {peer} / ours", taken[peer], ours, 5, 10)))
+        lines.append(judge(peers.against(f"bars {count:,} rows: {peer} / ours", taken[peer], ours, 5, 10)))
     return lines
 
 
@@ -353,10 +315,6 @@ def peak() -> int:
     assert rows == 40 * PAGE_ROWS * 2
     assert months.month_of(MINUTE_STREAM, readings[0]) == "202609"
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-def _against(name: str, reference: list[Cost], ours: list[Cost], floor: float, aim: float) -> Judged:
-    return Judged(name, tuple(ratios(reference, ours)), floor=floor, aim=aim)
 
 
 def main() -> None:

@@ -30,16 +30,13 @@ if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[2])
 
 import pandas as pd
-import psycopg2
-import sqlalchemy
-from psycopg2.extras import execute_values
-from sqlalchemy.dialects.postgresql import insert
 
 from include.contract import Batch, Column, Parsed, Rule, Table
 from include.engine import merge, stage
 from include.engine.db import connect
 from include.engine.merge import Counts
 from include.engine.stage import Reading
+from tests.benchmarks import peers
 from tests.benchmarks.measuring import (
     Cost,
     Judged,
@@ -54,7 +51,6 @@ from tests.benchmarks.measuring import (
 )
 from tests.engine.desk import STREAM
 
-PAGE = 1_000
 MINUTES = 390
 ROWS_OF_UNIT = 10_000
 # Up to so many rows, the ways that are not judged are run too, and every way more often.
@@ -179,20 +175,10 @@ class Ways:
             return spent.cost, counts
 
     def by_hand(self, given: Bars, target: str = "by_hand") -> Cost:
-        """psycopg2's `execute_values`, a thousand rows a statement, replacing what is there."""
+        """All rows in one batch of `execute_values`."""
         names = ALL if target == "by_hand" else BARS.column_names
         rows = given.tuples if target == "by_hand" else given.bare
-        sets = ", ".join(f"{name} = excluded.{name}" for name in names if name not in BARS.key)
-        statement = (
-            f"insert into bench.{target} ({', '.join(names)}) values %s "
-            f"on conflict ({', '.join(BARS.key)}) do update set {sets}"
-        )
-        with closing(psycopg2.connect(self.url)) as connection:
-            with spending(of_backend(connection.info.backend_pid)) as spent:
-                with connection.cursor() as cursor:
-                    execute_values(cursor, statement, rows, page_size=PAGE)
-                connection.commit()
-            return spent.cost
+        return peers.by_hand(self.url, target, names, BARS.key, [rows])
 
     def by_copy(self, given: Bars) -> Cost:
         """Straight into the table, which must be empty."""
@@ -208,60 +194,33 @@ class Ways:
             return spent.cost
 
     def by_pandas(self, given: Bars) -> Cost:
-        """pandas' `to_sql` with a method that replaces what is there, as pandas' own documentation shows it."""
-
-        def upsert(target: Any, connection: Any, keys: list[str], rows: Any) -> int:
-            statement = insert(target.table).values([dict(zip(keys, row, strict=True)) for row in rows])
-            sets = {name: statement.excluded[name] for name in keys if name not in BARS.key}
-            done = connection.execute(statement.on_conflict_do_update(index_elements=list(BARS.key), set_=sets))
-            return int(done.rowcount)
-
+        """All rows in one data frame."""
         assert given.frame is not None
-        engine = sqlalchemy.create_engine(self.url.replace("postgresql://", "postgresql+psycopg2://", 1))
-        try:
-            with engine.connect() as connection:
-                pid = connection.connection.driver_connection.info.backend_pid  # type: ignore[union-attr]
-                with spending(of_backend(pid)) as spent, connection.begin():
-                    given.frame.to_sql(
-                        "by_pandas",
-                        connection,
-                        schema="bench",
-                        if_exists="append",
-                        index=False,
-                        method=upsert,
-                        chunksize=PAGE,
-                    )
-                return spent.cost
-        finally:
-            engine.dispose()
+        return peers.by_pandas(self.url, "by_pandas", BARS.key, [given.frame])
 
     # --- looking
 
-    def sql(self, statement: str) -> Any:
-        """Run one statement and return the only value of its only row, if it gives one."""
-        with closing(connect(self.url, autocommit=True, statement_timeout=600)) as connection:
-            cursor = connection.execute(statement)  # type: ignore[arg-type]
-            row = cursor.fetchone() if cursor.description else None
-            return next(iter(row.values())) if row else None
-
     def empty(self) -> None:
         """Begin with empty tables."""
-        self.sql("truncate bench.bars, bench.bars_history, bench.by_hand, bench.by_pandas, bench.bare")
+        peers.sql(self.url, "truncate bench.bars, bench.bars_history, bench.by_hand, bench.by_pandas, bench.bare")
 
     def content(self, target: str) -> Any:
         """What tells the rows of a table apart from other rows, whatever their order."""
-        return self.sql(
-            f"select row(count(*), bit_xor(hashtextextended(row({', '.join(ALL)})::text, 0)))::text from bench.{target}"
+        row = f"row({', '.join(ALL)})::text"
+        return peers.sql(
+            self.url, f"select row(count(*), bit_xor(hashtextextended({row}, 0)))::text from bench.{target}"
         )
 
     def lsn(self) -> int:
         """How many bytes have been written to the write-ahead log."""
-        return int(self.sql("select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"))
+        return int(peers.sql(self.url, "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"))
 
     def dead(self, target: str) -> int:
         """Dead rows of a table."""
-        self.sql("select pg_stat_force_next_flush()")
-        return int(self.sql(f"select n_dead_tup from pg_stat_user_tables where relid = 'bench.{target}'::regclass"))
+        peers.sql(self.url, "select pg_stat_force_next_flush()")
+        return int(
+            peers.sql(self.url, f"select n_dead_tup from pg_stat_user_tables where relid = 'bench.{target}'::regclass")
+        )
 
 
 def prepare(url: str) -> Ways:
@@ -326,7 +285,7 @@ def measure_load(ways: Ways, count: int, rounds: int, *, with_others: bool = Fal
     lines = [
         f"Load of {count:,} rows into an empty table",
         table(taken, count, "row"),
-        judge(_against(f"load {count:,} rows: execute_values upsert / ours", by_hand, ours, 3, 7)),
+        judge(peers.against(f"load {count:,} rows: execute_values upsert / ours", by_hand, ours, 3, 7)),
     ]
     for name, others in taken.items():
         if others is not ours and others is not by_hand:
@@ -354,7 +313,7 @@ def measure_pandas(ways: Ways, count: int, rounds: int) -> list[str]:
     return [
         f"Load of {count:,} rows into an empty table",
         table(taken, count, "row"),
-        judge(_against(name, taken["pandas to_sql with on-conflict"], taken["the engine"], 15, 35)),
+        judge(peers.against(name, taken["pandas to_sql with on-conflict"], taken["the engine"], 15, 35)),
     ]
 
 
@@ -365,7 +324,7 @@ def measure_again(ways: Ways, count: int, rounds: int) -> list[str]:
     ways.engine(given)
     ways.by_hand(given)
     for target in ("bars", "by_hand"):
-        ways.sql(f"vacuum (analyze) bench.{target}")
+        peers.sql(ways.url, f"vacuum (analyze) bench.{target}")
     taken: dict[str, list[Cost]] = {"the engine": [], "execute_values, blind": []}
     logs: list[tuple[int, int]] = []
     dead: list[float] = []
@@ -392,10 +351,6 @@ def measure_again(ways: Ways, count: int, rounds: int) -> list[str]:
         judge(Judged(f"same {count:,} rows again: log of ours / of a blind upsert", shares, "%", 1, less=True)),
         judge(Judged(f"same {count:,} rows again: dead rows", tuple(dead), "", 0, less=True)),
     ]
-
-
-def _against(name: str, reference: list[Cost], ours: list[Cost], floor: float, aim: float) -> Judged:
-    return Judged(name, tuple(ratios(reference, ours)), floor=floor, aim=aim)
 
 
 def main() -> None:
