@@ -66,10 +66,14 @@ def lock(connection: Connection, table: Table) -> None:
 def newest(connection: Connection, stream: Stream, table: Table, cycle_id: int, attempt: int) -> Counts:
     """Merge the stage where each of its askings is newer than all that were applied before."""
     run = _runner(connection, "merge", Names(table).parts, _values(stream, cycle_id, attempt))
-    found, partitions = _merge(run)
-    withdrawn = run("withdraw")
-    mark_stale(connection, table, [*(withdrawn["partitions"] or ()), *partitions])
-    return found + Counts(withdrawn=withdrawn["withdrawn"])
+    is_fresh = run("is_fresh")["is_fresh"]
+    found, partitions = _merge(run, is_fresh=is_fresh)
+    if not is_fresh:
+        withdrawn = run("withdraw")
+        found += Counts(withdrawn=withdrawn["withdrawn"])
+        partitions += withdrawn["partitions"] or []
+    mark_stale(connection, table, partitions)
+    return found
 
 
 def newest_part(
@@ -77,15 +81,19 @@ def newest_part(
 ) -> Counts:
     """Merge one part of the stage, of so many rows; what the unit no longer gives is for `newest` to take away."""
     with stage.part(connection, table, number, rows) as parts:
-        found, partitions = _merge(_runner(connection, "merge", parts, _values(stream, cycle_id, attempt)))
+        run = _runner(connection, "merge", parts, _values(stream, cycle_id, attempt))
+        found, partitions = _merge(run, is_fresh=run("is_fresh")["is_fresh"])
     mark_stale(connection, table, partitions)
     return found
 
 
-def _merge(run: Any) -> tuple[Counts, list[str | None]]:
-    """Write what is new or differs; return how many rows that were, and the parts of the table that they are in."""
+def _merge(run: Any, *, is_fresh: bool) -> tuple[Counts, list[str | None]]:
+    """Write what is new or differs; return how many rows that were, and the parts of the table that they are in.
+
+    `is_fresh`: the table has no row of the units.
+    """
     new, partitions = 0, list[str | None]()
-    if run("is_fresh")["is_fresh"]:
+    if is_fresh:
         # Mostly all of it is new: it is written at once, and only what was not is compared.
         added = run("add")
         new, partitions = added["new"], added["partitions"] or []
