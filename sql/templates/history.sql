@@ -110,15 +110,16 @@ delete from {history} h
    and not exists (select 1 from {target} p where {p_same_h} and p.unit not in (select u.unit from {units} u));
 
 -- name: hand_over
--- Where another unit gave the row that a newer version takes the place of: it was right until the first that differs.
+-- Where another unit gave the row that a newer version takes the place of: it was right until the first that differs. One that
+-- was asked for after all of them never was: the upstream's own version says that the earlier ones go before it.
 insert into {history} ({columns}, unit, fetch_id, sent_at, parser_version, cycle_id, attempt, extra, ended_at, reason)
-select {t_columns}, t.unit, t.fetch_id, t.sent_at, t.parser_version, t.cycle_id, t.attempt, t.extra,
-       (select min(d.sent_at) from {chain} d
-         where {d_same_t} and d.is_there and d.sent_at > t.sent_at and ({d_values}, d.extra) is distinct from ({t_values}, t.extra)),
-       'revised'
+select {t_columns}, t.unit, t.fetch_id, t.sent_at, t.parser_version, t.cycle_id, t.attempt, t.extra, e.at, 'revised'
   from {chain} c join {target} t on {c_same_key}
+ cross join lateral (select min(d.sent_at) as at from {chain} d
+                      where {d_same_t} and d.is_there and d.sent_at > t.sent_at
+                        and ({d_values}, d.extra) is distinct from ({t_values}, t.extra)) e
  where c.is_there and c.ended_at is null and t.unit not in (select u.unit from {units} u)
-   and ({c_order}) > ({t_order}) and ({c_values}, c.extra) is distinct from ({t_values}, t.extra)
+   and ({c_order}) > ({t_order}) and ({c_values}, c.extra) is distinct from ({t_values}, t.extra) and e.at is not null
 on conflict do nothing;
 
 -- name: add_history
