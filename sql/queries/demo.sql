@@ -15,11 +15,11 @@ select (select cycle_status from newest) as cycle_status,
        (select count(*) from collect.quarantine q where q.stream = %(stream)s and q.state = 'open') as quarantined;
 
 -- name: files
--- Files of a source's releases that the Hub has confirmed, with their commits.
-select f.path, f.sha256, f.rows, f.state, c.commit_oid, c.repository
+-- Files of a source's releases that the Hub has confirmed, with their commits; of one that was sent twice the newer.
+select distinct on (f.path) f.path, f.sha256, f.rows, f.state, c.commit_oid, c.repository
   from publish.files f left join publish.commits c on c.commit_id = f.commit_id
  where f.release like %(source)s || '/%%' and f.state in ('published', 'waiting', 'refused')
- order by f.file_id;
+ order by f.path, f.file_id desc;
 
 -- name: waiting
 -- Parts and files that still have to be built or sent.
