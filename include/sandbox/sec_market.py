@@ -89,7 +89,7 @@ class Filing:
 
 @dataclass(frozen=True)
 class Market:
-    """The generated market: `companies` of them, and as many filings on a business day."""
+    """The generated market: its companies, and the filings of a business day: one for five companies where not told."""
 
     seed: int
     companies: int
@@ -98,7 +98,7 @@ class Market:
     @property
     def filings_a_day(self) -> int:
         """How many filings of the usual kind a business day has."""
-        return self.a_day if self.a_day is not None else max(self.companies, 10)
+        return self.a_day if self.a_day is not None else max(self.companies // 5, 10)
 
     @property
     def _block(self) -> int:

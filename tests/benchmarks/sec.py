@@ -75,7 +75,7 @@ def discover(url: str, filings: int) -> list[str]:
             index_requests = len(inside.log.entries(kind="daily_index"))
             late = len([e for e in inside.log.entries(kind="feed") if e.at < ticks()[1]])
     found = {row["accession"] for row in place.sql("select distinct accession from filings.sec_feed")}
-    shown = {each.accession for each in Market(7, filings).of_day(DAY) if not each.quiet}
+    shown = {each.accession for each in Market(7, filings, filings).of_day(DAY) if not each.quiet}
     assert shown <= found, f"{len(shown - found)} filings of the day were not found"
     listed = place.sql("select count(distinct accession) as n from filings.sec_daily_index")[0]["n"]
     before = time.perf_counter()

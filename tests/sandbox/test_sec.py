@@ -46,7 +46,7 @@ def numbers(body: bytes) -> list[str]:
 
 
 def test_a_day_of_six_thousand_filings_has_what_the_real_one_has() -> None:
-    market = Market(7, 6000)
+    market = Market(7, 6000, 6000)
     filings = market.of_day(TUESDAY)
     assert len(filings) > 6_000
     assert len({each.accession for each in filings}) == len(filings)

@@ -234,7 +234,7 @@ comment on column filings.sec_full_index.parser_version is 'Parser that read it'
 comment on column filings.sec_full_index.cycle_id is 'Cycle that wrote it';
 comment on column filings.sec_full_index.attempt is 'Claim of that cycle';
 comment on column filings.sec_full_index.extra is 'Columns of the upstream that nobody knew yet';
-create index sec_full_index_by_unit on filings.sec_full_index (unit);
+create index sec_full_index_by_unit on filings.sec_full_index (unit, sent_at);
 
 create table filings.sec_full_index_history (
     like filings.sec_full_index,
@@ -600,7 +600,7 @@ create view filings.sec_wanted as
             select q.accession, q.cik, q.form, q.filed_date from filings.sec_full_index q
              where q.sent_at >= (select collect.clock() - interval '10 days')
                and q.filed_date >= (select (collect.clock() - interval '100 days')::date)
-               and exists (select 1 from filings.sec_full_index o where o.unit = q.unit and o.sent_at < q.sent_at)) s
+               and q.sent_at > (select min(o.sent_at) from filings.sec_full_index o where o.unit = q.unit)) s
       left join filings.sec_universe u on u.subject = s.cik::text;
 comment on view filings.sec_wanted is
     'Filings that were found in the last ten days, one row for each party and form, and the exchanges that the party is listed on: what the '
