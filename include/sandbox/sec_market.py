@@ -87,9 +87,15 @@ class Filing:
         return self.accepted + self.shown_after
 
 
+MOST_BY_ITSELF = 100
+
+
 @dataclass(frozen=True)
 class Market:
-    """The generated market: its companies, and the filings of a business day: one for five companies where not told."""
+    """The generated market: its companies, and `a_day` filings on a business day.
+
+    Where that is None, there are as many as companies, but no more than somebody who only looks on wants to wait for.
+    """
 
     seed: int
     companies: int
@@ -98,7 +104,7 @@ class Market:
     @property
     def filings_a_day(self) -> int:
         """How many filings of the usual kind a business day has."""
-        return self.a_day if self.a_day is not None else max(self.companies // 5, 10)
+        return self.a_day if self.a_day is not None else min(max(self.companies, 10), MOST_BY_ITSELF)
 
     @property
     def _block(self) -> int:
