@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from include import registry
+from include.engine import controls, windows
+
 pytestmark = pytest.mark.slow
 
 
@@ -11,7 +14,16 @@ def states(tasks):
     return {name: task["state"] for name, task in tasks.items()}
 
 
-def test_a_morning_from_dispatch_to_the_verdict(run, warehouse):
+@pytest.fixture
+def finra_alone(warehouse, database):
+    """FINRA's stream in service, and no other: what is not collected here would be late, and rightly told."""
+    windows.declare(database, registry.streams())
+    for stream in registry.streams():
+        if stream.source != "finra":
+            controls.apply(database, controls.Change("retire", "stream", stream.name, "kim", "not collected here"))
+
+
+def test_a_morning_from_dispatch_to_the_verdict(run, warehouse, finra_alone):
     assert run("dispatch")[0] == "success"
     assert run("finra")[0] == "success"
     warehouse(
