@@ -636,7 +636,7 @@ def test_a_recorded_history_comes_to_the_same_values_on_every_day() -> None:
 
 def test_some_groups_may_be_collected_and_one_that_is_not_there_is_named() -> None:
     groups = {"growth": ["GDP"], "prices": ["CPIAUCSL"], "fx": ["DEXKOUS"]}
-    assert registry._some(groups, ()) == groups
-    assert registry._some(groups, ("fx", "growth")) == {"fx": ["DEXKOUS"], "growth": ["GDP"]}
+    assert registry._some(groups, (), "SOME_GROUPS") == groups
+    assert registry._some(groups, ("fx", "growth"), "SOME_GROUPS") == {"fx": ["DEXKOUS"], "growth": ["GDP"]}
     with pytest.raises(SettingError, match="names 'gdp'; there are growth, prices, fx"):
-        registry._some(groups, ("gdp",))
+        registry._some(groups, ("gdp",), "SOME_GROUPS")

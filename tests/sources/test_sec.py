@@ -102,7 +102,9 @@ def desk(place: Callable[[], Place], sandbox: Start) -> Callable[..., Desk]:
         made.at(at(TUESDAY, 6))
         running = sandbox(clock=made.now, companies=companies)
         made.sandbox_url = running.url
-        return Desk(made, running)
+        here = Desk(made, running)
+        here.switch("filings", a_day=companies)
+        return here
 
     return make
 
