@@ -85,7 +85,8 @@ def _apply(
         return False
     row = connection.execute("select n from counter").fetchone()
     assert row is not None
-    time.sleep(dice.uniform(0, 0.05))
+    # Long beside a lease, so that leases end in the middle of it many times in each fight.
+    time.sleep(dice.uniform(0, 0.2))
     connection.execute("update counter set n = %s", (int(str(row["n"])) + 1,))
     connection.execute("insert into writes (attempt) values (%s)", (held["attempt"],))
     if style == "locking":
