@@ -131,8 +131,6 @@ def window_for(stream: Stream, instant: datetime, days: Calendar) -> Window:
     """
     schedule = stream.schedule
     local_day = instant.astimezone(ZoneInfo(schedule.day_zone)).date()
-    if schedule.session == "previous_day":
-        local_day -= timedelta(days=1)
     session = days.last_session(local_day)
     if schedule.session == "previous_session":
         session = days.session_offset(session, -1)

@@ -50,10 +50,10 @@ class Schedule:
     again that long after it opened, then at that interval, until that long after it opened. `make_up` opens
     further windows that long after the start of one that did not end `SUCCESS`. `allowance` is how long after
     its start a window is due. `session` says which session date a window is responsible for: the last session
-    on or before its local day, or before it; `previous_session` is the one before that of `same_day`, for an
-    upstream that publishes a session on the morning of the next one: a closed day then asks for nothing new. The
-    local day is that of `market_timezone`, where it is another zone than the cron expression's. `is_set` marks times
-    that an installation set in place of the declared ones.
+    on or before its local day, or, with `previous_session`, the one before that, for an upstream that publishes a
+    session on the morning of the next one: a closed day then asks for nothing new. The local day is that of
+    `market_timezone`, where it is another zone than the cron expression's. `is_set` marks times that an installation
+    set in place of the declared ones.
     """
 
     cron: str
@@ -63,7 +63,7 @@ class Schedule:
     last_try: timedelta
     allowance: timedelta
     make_up: tuple[timedelta, ...] = (timedelta(minutes=10), timedelta(minutes=40), timedelta(hours=4))
-    session: Literal["same_day", "previous_day", "previous_session"] = "same_day"
+    session: Literal["same_day", "previous_session"] = "same_day"
     market_timezone: str | None = None
     is_set: bool = False
 
