@@ -17,7 +17,7 @@ import multiprocessing
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import partial
@@ -39,10 +39,10 @@ from include.calendars import calendar
 from include.contract import Mode
 from include.engine import credentials, cycle, jobs, lease, windows
 from include.engine.cycle import Worker
-from include.engine.db import connect
 from include.engine.raw import RawStore
 from include.sources.krx.services import HOST, PRICES
 from include.sources.krx.streams import HOST_GROUP, PRICES_STREAM
+from tests.benchmarks import peers
 from tests.benchmarks.measuring import Cost, Judged, interleaved, judge, of_server, ratios, spending, summary, table
 from tests.benchmarks.measuring import warehouse as fresh_warehouse
 
@@ -177,10 +177,7 @@ class Ways:
 
     def sql(self, statement: str) -> Any:
         """Run one statement and return the only value of its only row, if it gives one."""
-        with closing(connect(self.url, autocommit=True, statement_timeout=600)) as connection:
-            cursor = connection.execute(statement)  # type: ignore[arg-type]
-            row = cursor.fetchone() if cursor.description else None
-            return next(iter(row.values())) if row else None
+        return peers.sql(self.url, statement)
 
     def empty(self) -> None:
         """Begin with empty tables."""

@@ -6,6 +6,7 @@ Promises: what is malformed is told and leaves the others alone. Never: no bytes
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -58,7 +59,7 @@ class Footnote(NamedTuple):
     text: str
 
 
-class Part:
+class Part(ABC):
     """What gathers an element with elements in it: `begin` and `end` are called by the XML parser.
 
     `texts` is the text since the last element began or ended, and `leave` is called behind the part's own end.
@@ -71,13 +72,13 @@ class Part:
         """The part's own element has begun."""
         self.texts, self.leave = texts, leave
 
+    @abstractmethod
     def begin(self, name: str, attributes: dict[str, str]) -> None:
         """An element begins."""
-        raise NotImplementedError
 
+    @abstractmethod
     def end(self, name: str) -> None:
         """An element ends."""
-        raise NotImplementedError
 
 
 class ContextPart(Part):
