@@ -1,4 +1,4 @@
-"""DART: the interface of opendart.fss.or.kr, with its list of filings, its list of companies and its ways of saying no.
+"""DART: the interface of opendart.fss.or.kr, with its lists, its documents and its ways of saying no, and its web site.
 
 Promises: HTTP 200 whatever is said, as the upstream does; requests are counted by key and day in Seoul, and by the
 minute over all keys; a range of more than three calendar months without a company is refused. Never: a filing before
@@ -19,13 +19,13 @@ from datetime import date, datetime, timedelta
 from typing import Any
 from xml.sax.saxutils import escape
 
-from include.sandbox import absent
+from include.sandbox import absent, dart_documents, dart_viewer
 from include.sandbox.dart_filings import SEOUL, Company, Filing, Filings
 from include.sandbox.dart_switches import BLOCKED, HOUSE_SWITCHES, MAINTENANCE, STATUSES, SWITCHES, House
 from include.sandbox.exchange import Answer, Call, SwitchError, Upstream, World
 
 HOST = "opendart.fss.or.kr"
-LIST, CORPS = "/api/list.json", "/api/corpCode.xml"
+LIST, CORPS, DOCUMENT = "/api/list.json", "/api/corpCode.xml", "/api/document.xml"
 BLOCKED_FOR = timedelta(days=1)
 HTML = ("Content-Type", "text/html; charset=utf-8")
 MARKETS = ("Y", "K", "N", "E")
@@ -48,6 +48,8 @@ class Dart:
         self._house = House()
         self._used: Counter[tuple[str, date]] = Counter()
         self._minutes: Counter[datetime] = Counter()
+        self._seen_at: datetime | None = None
+        self._shortest = float("inf")
 
     @property
     def filings(self) -> Filings:
@@ -60,6 +62,8 @@ class Dart:
             return Answer(403, BLOCKED, (HTML,))
         if self._house.page:
             return Answer(200, MAINTENANCE, (HTML,))
+        if call.host == dart_viewer.HOST:
+            return self._page(call)
         endpoint = ENDPOINTS.get(call.plain_path)
         try:
             if endpoint is None:
@@ -68,6 +72,22 @@ class Dart:
             return endpoint(self._filings, self._house, call)
         except Refusal as no:
             return _refused(no.status, is_archive=call.plain_path.endswith(".xml"))
+
+    def _page(self, call: Call) -> Answer:
+        """A page of the web site, which asks for no key."""
+        params = call.params()
+        with self._lock:
+            if self._seen_at is not None:
+                self._shortest = min(self._shortest, (call.at - self._seen_at).total_seconds())
+            self._seen_at = call.at
+        filing = self._filings.filing(params.get("rcpNo", ""), call.at)
+        if call.plain_path == dart_viewer.MAIN:
+            return dart_viewer.main_page(filing)
+        if call.plain_path == dart_viewer.PART:
+            places = [params.get(name, "0") for name in ("offset", "length")]
+            if all(place.isdecimal() for place in places):
+                return dart_viewer.part_page(filing, *map(int, places))
+        return absent.not_found(call)
 
     def _is_blocked(self, at: datetime) -> bool:
         with self._lock:
@@ -114,6 +134,7 @@ class Dart:
             self._house = House()
             self._used.clear()
             self._minutes.clear()
+            self._seen_at, self._shortest = None, float("inf")
 
     def view(self) -> dict[str, Any]:
         """What was switched, for reading; keys are counted and not shown."""
@@ -128,6 +149,7 @@ class Dart:
             "per_minute": house.per_minute,
             "blocked_until": house.blocked_until.isoformat() if house.blocked_until else None,
             "most_in_a_minute": max(self._minutes.values(), default=0),
+            "shortest_between_pages": self._shortest if self._shortest < float("inf") else None,
             "used": sorted(self._used.values(), reverse=True),
         }
 
@@ -253,7 +275,24 @@ def _corps(filings: Filings, house: House, call: Call) -> Answer:
     return Answer(200, packed.getvalue(), (("Content-Type", "application/x-msdownload;charset=UTF-8"), disposition))
 
 
-ENDPOINTS: Mapping[str, Callable[[Filings, House, Call], Answer]] = {LIST: _list, CORPS: _corps}
+# --- documents
+
+
+def _document(filings: Filings, house: House, call: Call) -> Answer:
+    filing = filings.filing(call.params().get("rcept_no", ""), call.at)
+    if filing is None:
+        raise Refusal("014")
+    there = filings.events.documents.get(filing.rcept_no, dart_documents.there_from(filing))
+    if call.at < there:
+        raise Refusal("014")
+    body = dart_documents.archive(filing, call.at)
+    if filing.rcept_no in filings.events.cut:
+        body = body[: len(body) // 2]
+    disposition = ("Content-Disposition", f': attachment; filename="{filing.rcept_no}.zip"')
+    return Answer(200, body, (("Content-Type", "application/x-msdownload;charset=UTF-8"), disposition))
+
+
+ENDPOINTS: Mapping[str, Callable[[Filings, House, Call], Answer]] = {LIST: _list, CORPS: _corps, DOCUMENT: _document}
 
 
 # --- forms
@@ -278,7 +317,7 @@ def upstream(world: World) -> Upstream:
     dart = Dart(world)
     return Upstream(
         name="dart",
-        hosts=(HOST,),
+        hosts=(HOST, dart_viewer.HOST),
         answer=dart.answer,
         absent=absent.dart,
         kind=lambda call: call.plain_path.rpartition("/")[2].partition(".")[0],

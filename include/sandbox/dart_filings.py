@@ -93,11 +93,17 @@ class Filing:
 
 @dataclass(frozen=True)
 class Events:
-    """What the switches said: filings that are added, and from when a filing is withdrawn or not shown any more."""
+    """What the switches said of filings, by their numbers.
+
+    Filings that are added, from when one is withdrawn or not shown any more, from when its document can be had, and
+    whose archives are cut off.
+    """
 
     added: tuple[Filing, ...] = ()
     withdrawn: Mapping[str, datetime] = field(default_factory=dict)
     hidden: Mapping[str, datetime] = field(default_factory=dict)
+    documents: Mapping[str, datetime] = field(default_factory=dict)
+    cut: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -129,6 +135,14 @@ class Filings:
             *(each for each in self.events.added if each.day == day),
         ]
         return sorted(made, key=lambda each: each.rcept_no)
+
+    def filing(self, number: str, at: datetime) -> Filing | None:
+        """Return the filing of a number, where it is there at an instant."""
+        try:
+            day = datetime.strptime(number[:8], "%Y%m%d").date()  # noqa: DTZ007  (a day has no zone)
+        except ValueError:
+            return None
+        return next((each for each in self.of_day(day) if each.rcept_no == number and each.at <= at), None)
 
     def shown(self, day: date, at: datetime) -> list[tuple[Filing, str]]:
         """Return what a list of a day shows at an instant, each with its marks as of then."""

@@ -95,6 +95,16 @@ def _hide(filings: Filings, order: Mapping[str, Any]) -> Events:
     return replace(filings.events, hidden={**filings.events.hidden, _receipt(order): at})
 
 
+def _document(filings: Filings, order: Mapping[str, Any]) -> Events:
+    at = instant_of(order.get("at"), '"at"')
+    return replace(filings.events, documents={**filings.events.documents, _receipt(order): at})
+
+
+def _cut(filings: Filings, order: Mapping[str, Any]) -> Events:
+    number, cut = _receipt(order), filings.events.cut
+    return replace(filings.events, cut=cut | {number} if order.get("is", True) else cut - {number})
+
+
 def _say(house: House, order: Mapping[str, Any]) -> House:
     status = order.get("status")
     if status is not None and status not in STATUSES:
@@ -116,11 +126,14 @@ def _number(field: str) -> Callable[[House, Mapping[str, Any]], House]:
     return change
 
 
-# add: a filing more, from an instant on. withdraw: it is marked so. hide: the list no longer shows it.
+# add: a filing more, from an instant on. withdraw: it is marked so. hide: the list no longer shows it. document: from
+# when its document can be had. cut: its archive is cut off.
 SWITCHES: Mapping[str, Callable[[Filings, Mapping[str, Any]], Events]] = {
     "add": _add,
     "withdraw": _withdraw,
     "hide": _hide,
+    "document": _document,
+    "cut": _cut,
 }
 # say: the status of every answer. maintenance: a page in place of answers. quota: requests of a key and day. limit:
 # requests of a minute, above which the address is blocked for a day. companies: how many the list of companies has.

@@ -122,3 +122,26 @@ def dart_order(dart: RunningSandbox, order: dict[str, object]) -> int:
     import httpx
 
     return httpx.post(f"{dart.url}/_sandbox/switches", json={"upstream": "dart", **order}, timeout=30).status_code
+
+
+def test_a_document_is_an_archive_and_until_it_is_there_xml_says_so(dart: RunningSandbox) -> None:
+    row = dart.get(f"{LIST}&bgn_de=20260914&end_de=20260914&sort_mth=asc").json()["list"][0]
+    asked = f"/opendart.fss.or.kr/api/document.xml?crtfc_key=k&rcept_no={row['rcept_no']}"
+    dart.switch("dart", "document", rcept_no=row["rcept_no"], at=(NOON + timedelta(hours=3)).isoformat())
+    early = dart.get(asked)
+    assert (early.status_code, ElementTree.fromstring(early.content).findtext("status")) == (200, "014")
+    dart.switch("dart", "document", rcept_no=row["rcept_no"], at=NOON.isoformat())
+    there = dart.get(asked).content
+    assert zipfile.ZipFile(io.BytesIO(there)).namelist() == [f"{row['rcept_no']}.xml"]
+    dart.switch("dart", "cut", rcept_no=row["rcept_no"])
+    cut = dart.get(asked).content
+    assert cut.startswith(b"PK\x03\x04")
+    with pytest.raises(zipfile.BadZipFile):
+        zipfile.ZipFile(io.BytesIO(cut))
+    nothing = dart.get(asked.replace(row["rcept_no"], "20260914009999")).content
+    assert ElementTree.fromstring(nothing).findtext("status") == "014"
+    page = dart.get(f"/dart.fss.or.kr/dsaf001/main.do?rcpNo={row['rcept_no']}")
+    assert row["rcept_no"] in page.text
+    assert dart.control("GET", "dart")["shortest_between_pages"] is None
+    dart.get(f"/dart.fss.or.kr/dsaf001/main.do?rcpNo={row['rcept_no']}")
+    assert dart.control("GET", "dart")["shortest_between_pages"] == 0
