@@ -17,7 +17,7 @@ from datetime import date, datetime
 
 import psycopg
 
-from include import calendars, collecting, looking, registry, settings
+from include import caching, calendars, collecting, looking, registry, settings
 from include.collecting import CommandRefused, warehouse
 from include.contract import Mode
 from include.engine import alerts, controls, credentials, jobs, quarantine, silences
@@ -118,6 +118,7 @@ def _parser() -> argparse.ArgumentParser:
     _deciding(verb)
     wrong = verb("incidents", looking.wrong, "Show what is wrong and lasts.")
     wrong.add_argument("--over", action="store_true", help="what ended in the last week too")
+    caching.add(verb("cache", caching.run, "Keep copies of what is published: look, complete, repair."))
     shot = verb("snapshot", looking.verdict, "Show the 09:00 snapshot of a date in Seoul.")
     shot.add_argument("day", type=_day, nargs="?", metavar="DATE", help="default: today")
     return parser

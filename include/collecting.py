@@ -17,7 +17,7 @@ from itertools import groupby
 
 from include import registry, settings
 from include.calendars import last_instant, next_instant
-from include.contract import TERMINAL, CycleStatus, Mode, Outcome, Source, Stream
+from include.contract import TERMINAL, Credentials, CycleStatus, Mode, Outcome, Source, Stream
 from include.engine import credentials, cycle, estimate, jobs, once_more, quarantine, replay, windows
 from include.engine.lease import holder
 from include.engine.raw import RawStore
@@ -143,28 +143,35 @@ def _ask_for(url: str, request: jobs.JobRequest, *, dry_run: bool) -> int:
     return _work_off(url, request.name, request.streams, request.mode, request.who, stop)
 
 
-def _worker(source: Source, who: str, stop: Stop, *, asks: bool = True) -> cycle.Worker:
-    settled = settings.load()
+def reach(source: Source, *, asks: bool = True) -> Credentials:
+    """Return how a source is reached, as its connection says.
+
+    Raises:
+        SettingError: the connection is missing.
+        NoKey: it has no key of one's own, where the upstream wants one.
+        NoContact: it names nobody to write to, where the upstream wants that.
+    """
+    sandbox_url = settings.load().sandbox_url
     if not asks or (settings.connection_text(source.connection) is None and not source.needs_key):
-        reach = credentials.build(source, host="", sandbox_url=settled.sandbox_url)
-    else:
-        given = settings.connection(source.connection)
-        host = (
-            f"{given.conn_type}://{given.host}" if given.conn_type in ("http", "https") and given.host else given.host
-        )
-        credentials.check_key(source, given.password)
-        reach = credentials.build(
-            source,
-            host=given.host if "://" in given.host else host,
-            login=given.login,
-            password=given.password,
-            schema=given.schema,
-            port=given.port,
-            extra=given.extra,
-            sandbox_url=settled.sandbox_url,
-        )
+        return credentials.build(source, host="", sandbox_url=sandbox_url)
+    given = settings.connection(source.connection)
+    host = f"{given.conn_type}://{given.host}" if given.conn_type in ("http", "https") and given.host else given.host
+    credentials.check_key(source, given.password)
+    return credentials.build(
+        source,
+        host=given.host if "://" in given.host else host,
+        login=given.login,
+        password=given.password,
+        schema=given.schema,
+        port=given.port,
+        extra=given.extra,
+        sandbox_url=sandbox_url,
+    )
+
+
+def _worker(source: Source, who: str, stop: Stop, *, asks: bool = True) -> cycle.Worker:
     owner = f"the command line of {who} on {holder()}"
-    return cycle.Worker(warehouse(), RawStore(settled.raw_root), reach, owner, stop)
+    return cycle.Worker(warehouse(), RawStore(settings.load().raw_root), reach(source, asks=asks), owner, stop)
 
 
 def _verdicts(work: Callable[[], Verdict | None], stop: Stop) -> Iterator[Verdict]:

@@ -56,6 +56,7 @@ def parser() -> Parser:
         ("psql", "psql on the warehouse of the stack that runs."),
     ):
         verb(name, text + " --demo as the first argument means the demo's.")
+    verb("cache", "Copies of what is published: status, get, repair; needs no stack. --help after it says more.")
     wipe = verb("reset", "Delete the state directory: database, raw store, logs, passwords.")
     wipe.add_argument("--yes", action="store_true", help="do not ask")
     wipe.add_argument("--demo", action="store_true", help="only the demo's")
@@ -63,7 +64,7 @@ def parser() -> Parser:
 
 
 # What follows these verbs is not ours to read.
-_OPEN = frozenset({"test", "chaos", "bench", "cli", "airflow", "psql"})
+_OPEN = frozenset({"test", "chaos", "bench", "cli", "airflow", "psql", "cache"})
 
 
 def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -151,6 +152,8 @@ def main(arguments: list[str]) -> int:
             return checks.bench(rest)
         case "cli" | "airflow" | "psql":
             return attach.run(chosen.verb, rest)
+        case "cache":
+            return attach.cache(rest)
         case "reset":
             return reset.reset(state, chosen.demo, chosen.yes, _plain)
     raise AssertionError(chosen.verb)

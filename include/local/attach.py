@@ -66,6 +66,27 @@ def run(verb: str, arguments: Sequence[str]) -> int:
     os.execve(sys.executable, [sys.executable, "-m", module, *rest], values)
 
 
+def cache(arguments: Sequence[str]) -> int:
+    """Become the verb `cache` of Daybook's command line; with the environment of the stack where one is up.
+
+    Raises:
+        LocalFailure: the demo's is asked for, and it is not up.
+    """
+    demo = True if arguments[:1] == ["--demo"] else None
+    found = status.running(settings.load().state, demo)
+    if found is not None:
+        values = environment_of(*found)
+    elif demo:
+        raise LocalFailure("No demo is up, so there is no Hub to speak to. Start it: ./run up --demo")
+    else:
+        # Whoever reads what others publish has a connection and no stack.
+        own = connections.read(settings.ROOT / "config" / "connections.env")
+        values = environment.base(False, own)
+        values.setdefault("HF_HOME", str(settings.load().state / "hub"))
+    rest = list(arguments[1:] if demo else arguments)
+    os.execve(sys.executable, [sys.executable, "-m", "include.cli", "cache", *rest], values)
+
+
 def _psql(state: State) -> Path:
     program = Cluster(state.postgres).binaries / "psql"
     if not program.exists():

@@ -174,7 +174,7 @@ def _judged() -> Iterator[None]:
 @contextmanager
 def session(hub: Hub, ledger: Ledger) -> Iterator[HubSession]:
     """Speak to the Hub for the length of the block, every request entered in the ledger."""
-    api = _api(hub)
+    api = client(hub)
     _counters[hub.endpoint] = ledger.request
     try:
         yield HubSession(hub, ledger, api)
@@ -190,11 +190,12 @@ def download(hub: Hub, path: str) -> bytes:
         HubTrouble: the Hub does not give it.
     """
     with tempfile.TemporaryDirectory(prefix="daybook-download-") as folder, _judged():
-        local = _api(hub).hf_hub_download(hub.repository, path, repo_type="dataset", cache_dir=folder)
+        local = client(hub).hf_hub_download(hub.repository, path, repo_type="dataset", cache_dir=folder)
         return Path(local).read_bytes()
 
 
-def _api(hub: Hub) -> Any:
+def client(hub: Hub) -> Any:
+    """Return the Hub's own client, with timeouts; its requests are counted only within `session`."""
     from huggingface_hub import HfApi
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
@@ -224,6 +225,9 @@ def _install_client() -> None:
 
 def _count(request: Any) -> None:
     address = str(request.url)
+    # What a file is, and its bytes, are not asked of the Hub's interface: they have a larger limit of their own.
+    if "/resolve/" in request.url.path:
+        return
     for endpoint, enter in list(_counters.items()):
         if address.startswith(f"{endpoint}/"):
             enter()

@@ -85,8 +85,24 @@ ROOMS: dict[str, Room] = {
             "what a person at a command line sees and decides",
         ),
         Room(
+            "caching",
+            ("collecting", "registry", "engine", "outputs", "contract", *LEAVES),
+            "what a person at a command line keeps copies of, and whether they are fresh",
+        ),
+        Room(
             "cli",
-            ("collecting", "looking", "registry", "engine", "outputs", "analysis", "contract", "ops.watch", *LEAVES),
+            (
+                "caching",
+                "collecting",
+                "looking",
+                "registry",
+                "engine",
+                "outputs",
+                "analysis",
+                "contract",
+                "ops.watch",
+                *LEAVES,
+            ),
             "the same engine, and the watcher, without Airflow",
         ),
         Room(
