@@ -23,6 +23,7 @@ from include.contract import Mode
 from include.engine import alerts, controls, credentials, jobs, quarantine, silences
 from include.engine.migrations import MigrationRefused, migrate
 from include.engine.surrender import WarehouseAway
+from include.outputs import gate
 
 Verb = Callable[[argparse.Namespace], int]
 
@@ -44,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         credentials.NoContact,
         credentials.NoKey,
         alerts.AlertRefused,
+        gate.LetRefused,
         MigrationRefused,
     ) as refusal:
         print(f"REFUSED – {refusal}", file=sys.stderr)
@@ -68,6 +70,19 @@ def _migrate(options: argparse.Namespace) -> int:
 
 def _quarantine(options: argparse.Namespace) -> int:
     return looking.quarantined(options) if options.action == "list" else collecting.let_out(options)
+
+
+def _publication(options: argparse.Namespace) -> int:
+    url = warehouse()
+    if options.action == "let":
+        row = gate.let(url, options.what, who=options.who, why=options.why)
+        print(f"DONE – {row['path']} is let pass; the next run of publish sends it. It was held: {row['reason']}")
+        return 0
+    rows = gate.held(url)
+    for row in rows:
+        print(f"{row['file_id']:>6}  {row['path']} ({row['rows']:,} rows, {row['source_run']}): {row['reason']}")
+    print("Then: publication let NUMBER --why TEXT" if rows else "NOTHING – no check holds a file")
+    return 0
 
 
 def _watch(options: argparse.Namespace) -> int:
@@ -184,7 +199,12 @@ def _deciding(verb: Callable[[str, Verb, str], argparse.ArgumentParser]) -> None
     aside = verb("alerts", looking.aside, "Look at alerts that Slack refused for good, and decide on them.")
     aside.add_argument("action", choices=["list", "retry", "drop"])
     aside.add_argument("id", type=int, nargs="?", default=0, metavar="NUMBER", help="the alert, as `list` shows it")
-    for added in (out, held, days, quiet, aside):
+    files = verb("publication", _publication, "Look at files that a check holds, and let one be published.")
+    files.add_argument("action", choices=["list", "let"])
+    files.add_argument(
+        "what", nargs="?", default="", metavar="FILE", help="the file's number, as `list` shows it, or path"
+    )
+    for added in (out, held, days, quiet, aside, files):
         added.add_argument("--who", default=getpass.getuser(), help="who decides (default: this user)")
         added.add_argument("--why", default="", help="why; kept and shown")
 

@@ -37,7 +37,7 @@ class AuditOperator(Tick):
 
         url = resolve.warehouse_url()
         streams = [stream for name in self.sources for stream in declared.source(name).streams]
-        fed = [table for _, table in releases.fed_by([table for stream in streams for table in stream.tables])]
+        fed = releases.feeding([table for stream in streams for table in stream.tables])
         behind = upkeep.publication_behind(url, fed, publisher.LEASE, PUBLISH_GRACE)
         standing = audit.audit(url, streams, behind, SLACK_GRACE)
         for line in standing:

@@ -100,6 +100,7 @@ def _pushed(url: str, done: Published, build_failure: str) -> Ended:
         "commits": [commit.oid for commit in done.commits],
         "waiting": done.waiting,
         "refused": len(done.refused),
+        "deferred": [release for release, _ in done.deferred],
     }
     text = f"{_files(done.files)}, {commits}" if done.commits else "nothing was sent"
     if done.busy is not None:
@@ -110,6 +111,10 @@ def _pushed(url: str, done: Published, build_failure: str) -> Ended:
     if done.failed:
         release, reason = done.failed[0]
         return Ended("red", f"FAILED – {text}; {release}: {reason}. {_files(done.waiting)} wait in the outbox.", data)
+    if done.deferred and not done.stopped:
+        release, reason = done.deferred[0]
+        words = f"PARTIAL – {text}; {_files(done.waiting)} of large releases wait ({release}: {reason})."
+        return Ended("green", words, data)
     if done.waiting or done.stopped:
         return Ended("again", f"GOING ON – {text}; {_files(done.waiting)} to go.", data)
     if build_failure:

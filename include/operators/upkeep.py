@@ -78,7 +78,7 @@ class UpkeepOperator(BaseOperator):
         told += lookout.look(url, streams)
         wanted = _unattended(url, streams)
         tables: list[Table] = [table for stream in streams for table in stream.tables]
-        fed = [table for _, table in releases.fed_by(tables)]
+        fed = releases.feeding(tables)
         since = upkeep.publication_behind(url, fed, publisher.LEASE, PUBLISH_GRACE)
         if since is not None:
             wanted.append((PUBLISH, "something waits to be published", {}))

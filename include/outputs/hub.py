@@ -11,13 +11,14 @@ from __future__ import annotations
 import hashlib
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from include.outputs.ledger import Ledger
+from include.outputs.ledger import Ledger, LedgerFull, LedgerStopped
 from include.outputs.trouble import HubTrouble, Kind, judge
 
 ENDPOINT = "https://huggingface.co"
@@ -114,19 +115,29 @@ class HubSession:
             info = self.api.repo_info(self.hub.repository, repo_type="dataset")
         return Head(info.sha, bool(info.private))
 
-    def held(self, files: Sequence[ToSend], revision: str | None) -> list[ToSend]:
-        """Return those of the files that the repository holds with exactly these bytes at a revision."""
+    def held(
+        self, files: Sequence[ToSend], texts: Mapping[str, bytes], revision: str | None
+    ) -> tuple[list[ToSend], dict[str, bytes]]:
+        """Return those of the files and texts that the repository holds with exactly these bytes at a revision."""
         if not files:
-            return []
+            return [], {}
         with _judged():
             found = self.api.get_paths_info(
-                self.hub.repository, [file.path for file in files], revision=revision, repo_type="dataset"
+                self.hub.repository, [*(file.path for file in files), *texts], revision=revision, repo_type="dataset"
             )
         there = {item.path: item for item in found if hasattr(item, "blob_id")}
-        return [file for file in files if file.path in there and _is_same(file, there[file.path])]
+        same = {path: text for path, text in texts.items() if path in there and _git_name(text) == there[path].blob_id}
+        return [file for file in files if file.path in there and _is_same(file, there[file.path])], same
 
-    def commit(self, files: Sequence[ToSend], message: str, description: str, parent: str | None) -> HubCommit:
-        """Send files as one commit on top of `parent`."""
+    def commit(
+        self,
+        files: Sequence[ToSend],
+        message: str,
+        description: str,
+        parent: str | None,
+        texts: Mapping[str, bytes] = MappingProxyType({}),
+    ) -> HubCommit:
+        """Send files, and small texts by their paths, as one commit on top of `parent`."""
         from huggingface_hub import CommitOperationAdd
 
         # The storage token is fetched by a library that the request hook does not see.
@@ -134,6 +145,7 @@ class HubSession:
         with _judged():
             # Operations cannot be used twice, so each try makes its own.
             operations = [CommitOperationAdd(file.path, str(file.local)) for file in files]
+            operations += [CommitOperationAdd(path, text) for path, text in texts.items()]
             info = self.api.create_commit(
                 self.hub.repository,
                 operations,
@@ -155,8 +167,11 @@ def _is_same(file: ToSend, item: Any) -> bool:
         return bool(item.lfs.sha256 == file.sha256.hex())
     if item.size != file.size or file.local is None:
         return False
-    content = file.local.read_bytes()
-    return bool(item.blob_id == hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest())
+    return bool(item.blob_id == _git_name(file.local.read_bytes()))
+
+
+def _git_name(content: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
 @contextmanager
@@ -165,6 +180,9 @@ def _judged() -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        # Uploads in threads wrap what stopped them, our own count as well.
+        if isinstance(error.__cause__, LedgerFull | LedgerStopped):
+            raise error.__cause__ from None
         trouble = judge(error)
         if trouble is None:
             raise

@@ -22,7 +22,7 @@ from psycopg import IsolationLevel, Rollback
 from include.contract import Table
 from include.engine.db import Connection, connect, query, transaction
 from include.outputs import parquet
-from include.outputs.releases import Part, Release, ReleaseError
+from include.outputs.release import Part, Release, ReleaseError
 from include.outputs.store import OutboxStore
 
 # A part with millions of rows is read by one statement.
@@ -52,7 +52,7 @@ def stale_parts(url: str, release: Release) -> list[str]:
     """Return the parts of a release that changed since their newest file was built, newest part first."""
     stale = query("publish.stale_whole") if release.cut == "whole" else query("publish.stale")
     with transaction(url, application="daybook outbox") as connection:
-        rows = connection.execute(stale, {"release": release.name, "table": release.table})
+        rows = connection.execute(stale, {"release": release.name, "tables": list(release.tables)})
         return [row["partition"] for row in rows]
 
 
@@ -70,7 +70,7 @@ def build(
 
     Args:
         url: libpq address of the warehouse.
-        table: the declaration of the table that the release is made from.
+        table: the declaration of the table that the release is made from, or of the view that it reads.
         outbox_root: local path or fsspec URL of the outbox.
         source_run: the run that asked, kept with the file.
         stop: set when the caller must end; looked at between two parts.
@@ -170,7 +170,7 @@ def _record(
     The note of the version is first: it locks the part against other builders, and it is refused to a snapshot
     that is not newer than the one built last.
     """
-    place = {"release": release.name, "table": release.table, "partition": part.name, "path": part.path}
+    place = {"release": release.name, "tables": list(release.tables), "partition": part.name, "path": part.path}
     with connection.transaction():
         noted = connection.execute(query("publish.built"), {**place, "version": written.version}).fetchone()
         if noted is None:

@@ -20,7 +20,7 @@ from psycopg import sql
 
 from include.contract import Column, Table
 from include.engine.db import Connection, query, template
-from include.outputs.releases import Part, Release
+from include.outputs.release import Part, Release
 
 ROWS_PER_GROUP = 100_000
 _COMPRESSION_LEVEL = 9
@@ -66,6 +66,8 @@ def arrow_schema(release: Release, table: Table) -> Any:
         for column in published_columns(table)
     ]
     about = {"release": release.name, "comment": table.comment, "key": ",".join(table.key), "terms": release.terms.note}
+    if table.session_date is not None:
+        about["session_date"] = table.session_date
     return pa.schema(fields, about)
 
 
@@ -111,7 +113,7 @@ def write(connection: Connection, release: Release, table: Table, part: Part, fi
     import pyarrow.parquet as pq
 
     connection.execute(query("publish.text_form"))
-    place = {"table": table.qualified, "partition": part.name}
+    place = {"tables": list(release.tables), "partition": part.name}
     version = _one(connection.execute(query("publish.version"), place).fetchone())["version"]
     where = _where(release, table, part)
     facts = _one(connection.execute(_facts(table, where)).fetchone())

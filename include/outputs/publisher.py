@@ -10,84 +10,38 @@ repository that others can see.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import psycopg
 
-from include.engine import alerts
-from include.engine.db import Row, query, transaction
-from include.outputs import releases
+from include.engine.db import Connection, Row, query, transaction
+from include.outputs import card, gate, releases
+from include.outputs.gate import Gate, to_send
 from include.outputs.hub import Hub, HubSession, ToSend, session
 from include.outputs.lease import NotClaimed, PublishLease, PublishLeaseLost, claim, renewed
-from include.outputs.ledger import COMMITS, REQUESTS, Ledger, LedgerFull, LedgerStopped
-from include.outputs.store import FileUnfit, OutboxStore
+from include.outputs.ledger import Ledger, LedgerFull, LedgerStopped
+from include.outputs.results import Pace as Pace
+from include.outputs.results import Published as Published
+from include.outputs.results import SentCommit as SentCommit
+from include.outputs.store import OutboxStore
 from include.outputs.trouble import HubTrouble, Kind
 
 LEASE = "hub"
 FILES_PER_COMMIT = 100
+# Past so many commits the history of a repository is slow, and an operator is asked to squash it.
+SQUASH_AT = 3_000
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Pace:
-    """How patient a run is.
-
-    `waits` are the seconds before each further try of a step, longer where the Hub asks for it; `seconds` is how
-    long a run works: what would begin later, or wait longer, is put off. `rest` is how long everything is put off
-    when the Hub stays out of reach. The limits are requests in five minutes and commits in an hour.
-    """
-
-    waits: tuple[float, ...] = (30, 60, 120, 240)
-    seconds: float = 540
-    rest: float = 900
-    request_limit: int = REQUESTS
-    commit_limit: int = COMMITS
-
-
-@dataclass(frozen=True)
-class SentCommit:
-    """A confirmed commit: its release, name, page and how many files of the outbox it settled."""
-
-    release: str
-    oid: str
-    url: str
-    files: int
-
-
-@dataclass(frozen=True)
-class Published:
-    """What a run of the publisher did.
-
-    `refused` are files (path, reason) that cannot be sent; `failed` are releases (name, reason) of which the Hub
-    took no further file in this run, they wait; `put_off_until` is when the rest may be tried again, and why;
-    `busy` says who else publishes right now; `stopped` that the run was told to end or had no time left; `waiting`
-    is how many files are left.
-    """
-
-    commits: tuple[SentCommit, ...] = ()
-    refused: tuple[tuple[str, str], ...] = ()
-    failed: tuple[tuple[str, str], ...] = ()
-    put_off_until: datetime | None = None
-    put_off_reason: str | None = None
-    busy: str | None = None
-    stopped: bool = False
-    waiting: int = 0
-
-    @property
-    def files(self) -> int:
-        """How many files were published."""
-        return sum(commit.files for commit in self.commits)
 
 
 class PublicationRefused(Exception):
@@ -106,14 +60,20 @@ class _Stopped(Exception):
     """The run was told to end, or has no time left."""
 
 
+class _ShareUsed(Exception):
+    """A large release has used up what it may of this hour's commits; the others have theirs."""
+
+
 @dataclass
 class _Batch:
     """Files on their way in one commit; in doubt while nobody knows whether the Hub has it."""
 
     release: str
     files: list[ToSend]
+    rows: dict[str, Row] = field(default_factory=dict)
     commit_id: int = 0
     in_doubt: bool = False
+    is_bulk: bool = False
     description: str = ""
 
 
@@ -148,13 +108,16 @@ def publish(
         return Published(put_off_until=lease.until, put_off_reason=lease.reason, waiting=waiting)
     stop = stop or threading.Event()
     pace = pace or Pace()
-    ledger = Ledger(url, hub.repository, stop, pace.request_limit, pace.commit_limit)
+    ledger = Ledger(
+        url, hub.repository, stop, pace.request_limit, pace.commit_limit, pace.request_window, pace.commit_window
+    )
     rest: float | None = None
     reason: str | None = None
     stopped = False
     try:
         with tempfile.TemporaryDirectory(prefix="daybook-publish-") as folder, session(hub, ledger) as speaking:
-            run = _Run(url, lease, speaking, OutboxStore(outbox_root), Path(folder), stop, pace)
+            passes = Gate(url, lease, OutboxStore(outbox_root), Path(folder))
+            run = _Run(url, lease, speaking, passes, stop, pace)
             try:
                 with renewed(lease):
                     run.everything()
@@ -171,6 +134,12 @@ def publish(
     until = lease.give_back(rest, reason)
     left = sum(row["files"] for row in _waiting(url))
     return replace(done, put_off_until=until, put_off_reason=reason, stopped=stopped, waiting=left)
+
+
+def crowded(url: str, most: int = SQUASH_AT) -> list[Row]:
+    """Return the repositories that hold more than so many commits of ours, with how many."""
+    with transaction(url, application="daybook publish", statement_timeout=15) as connection:
+        return connection.execute(query("publish.crowded"), {"most": most}).fetchall()
 
 
 def _waiting(url: str) -> list[Row]:
@@ -193,18 +162,21 @@ class _Run:
     url: str
     lease: PublishLease
     hub: HubSession
-    store: OutboxStore
-    folder: Path
+    gate: Gate
     stop: threading.Event
     pace: Pace
     parent: str | None = None
     commits: list[SentCommit] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)
-    failed: list[tuple[str, str]] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    deferred: dict[str, str] = field(default_factory=dict)
+    unsure: set[str] = field(default_factory=set)
     deadline: float = 0.0
 
     def result(self) -> Published:
-        return Published(tuple(self.commits), tuple(self.refused), tuple(self.failed))
+        return Published(
+            tuple(self.commits), tuple(self.refused), tuple(self.failed.items()), tuple(self.deferred.items())
+        )
 
     def everything(self) -> None:
         """Settle what an earlier run left open, then send release by release, small and urgent ones first."""
@@ -212,10 +184,26 @@ class _Run:
         self._patiently(self._read_head)
         for batch in self._open_batches():
             self._patiently(partial(self._look, batch))
-        priority = {each.name: each.priority for each in releases.RELEASES}
-        waiting = _waiting(self.url)
-        for row in sorted(waiting, key=lambda row: (priority.get(row["release"], 1_000), row["first_file"])):
-            self._send_release(row["release"])
+        known = {each.name: each for each in releases.RELEASES}
+        after: dict[str, int] = {}
+        while (name := self._most_urgent(known, after)) is not None:
+            rows = self._next(name, after.get(name, 0))
+            if rows:
+                after[name] = rows[-1]["file_id"]
+                self._send(name, rows, is_bulk=name in known and known[name].is_bulk)
+        for name in sorted(self.unsure):
+            self._send_batch(_Batch(name, []))
+
+    def _most_urgent(self, known: Mapping[str, releases.Release], after: Mapping[str, int]) -> str | None:
+        """The release whose files go next, looked up anew after each commit; None where no more of any can go."""
+        waiting = [
+            (known[row["release"]].priority if row["release"] in known else 1_000, row["first_file"], row["release"])
+            for row in _waiting(self.url)
+            if row["last_file"] > after.get(row["release"], 0)
+            and row["release"] not in self.failed
+            and row["release"] not in self.deferred
+        ]
+        return min(waiting)[2] if waiting else None
 
     # --- one step, with patience
 
@@ -271,35 +259,44 @@ class _Run:
     def _open_batches(self) -> list[_Batch]:
         with transaction(self.url, application="daybook publish") as connection:
             rows = connection.execute(query("publish.open_commits"), {"repository": self.hub.hub.repository}).fetchall()
-        return [_Batch(row["release"], [], row["commit_id"], in_doubt=True) for row in rows]
+        return [_Batch(row["release"], [], commit_id=row["commit_id"], in_doubt=True) for row in rows]
 
     def _look(self, batch: _Batch) -> None:
         """Find out what the Hub has of a commit in doubt, and write that down."""
         self._read_head()
         with transaction(self.url, application="daybook publish") as connection:
             rows = connection.execute(query("publish.files_of"), {"commit": batch.commit_id}).fetchall()
-        held = self.hub.held([_to_send(row) for row in rows], self.parent)
+        batch.rows |= {row["path"]: row for row in rows}
+        files = [to_send(row) for row in rows]
+        held, texts = self.hub.held(files, self._texts(replace(batch, files=files)), self.parent)
         batch.in_doubt = False
         if held and self.parent:
-            self._confirm(batch, held, self.parent, self.hub.commit_url(self.parent))
+            self._confirm(batch, held, self.parent, self.hub.commit_url(self.parent), texts)
+            if self._texts(replace(batch, files=[])):
+                self.unsure.add(batch.release)
         else:
             self._note(batch, "failed", "the Hub does not have it")
 
     # --- sending
 
-    def _send_release(self, release: str) -> None:
-        after = 0
-        while rows := self._next(release, after):
-            after = rows[-1]["file_id"]
-            files = [ready for row in rows if (ready := self._ready(row)) is not None]
-            runs = sorted({row["source_run"] for row in rows})
-            batch = _Batch(release, files, description="Made by " + ", ".join(runs[:20]))
-            try:
-                if files:
-                    self._patiently(partial(self._try, batch))
-            except HubTrouble as trouble:
-                self.failed.append((release, f"The Hub does not take {files[0].path} and others: {trouble}"))
-                return
+    def _send(self, release: str, rows: list[Row], *, is_bulk: bool) -> None:
+        admitted = self.gate.admit(release, rows)
+        self.refused += admitted.kept_back
+        if not admitted.files:
+            return
+        runs = sorted({row["source_run"] for row in rows})
+        batch = _Batch(release, admitted.files, {row["path"]: row for row in rows}, is_bulk=is_bulk)
+        batch.description = "Made by " + ", ".join(runs[:20])
+        self._send_batch(batch)
+
+    def _send_batch(self, batch: _Batch) -> None:
+        try:
+            self._patiently(partial(self._try, batch))
+        except _ShareUsed as used:
+            self.deferred[batch.release] = str(used)
+        except HubTrouble as trouble:
+            what = f"{batch.files[0].path} and others" if batch.files else "the manifest"
+            self.failed[batch.release] = f"The Hub does not take {what}: {trouble}"
 
     def _next(self, release: str, after: int) -> list[Row]:
         self._check()
@@ -308,45 +305,51 @@ class _Run:
                 query("publish.batch"), {"release": release, "after": after, "limit": FILES_PER_COMMIT}
             ).fetchall()
 
-    def _ready(self, row: Row) -> ToSend | None:
-        """Check the bytes; a file that is not what its row says is refused, told, and made again by the next build."""
-        try:
-            return replace(_to_send(row), local=self.store.checked_copy(row["sha256"], self.folder))
-        except FileUnfit as unfit:
-            reason = f"{unfit}; it is built anew."
-        with self.lease.writing() as connection:
-            connection.execute(query("publish.refuse_file"), {"file": row["file_id"], "reason": reason})
-            part = {"release": row["release"], "partition": row["partition"]}
-            connection.execute(query("publish.build_again"), part)
-            alerts.put(
-                connection,
-                key=f"publish/unfit/{row['file_id']}",
-                severity="error",
-                text=f"{row['path']} was not published: {reason}",
-            )
-        self.refused.append((row["path"], reason))
-        return None
-
     def _try(self, batch: _Batch) -> None:
         """Send a batch once: look first where it is in doubt, and take along only what still waits."""
         if batch.in_doubt:
             self._look(batch)
-        wait = self.hub.ledger.commit()
-        if wait > 0:
-            raise _PutOff(wait, f"{self.pace.commit_limit} commits were sent in the last hour")
-        files = self._write_down(batch)
-        if not files:
+        texts = self._texts(batch)
+        if not batch.files and not texts:
             return
+        wait = self.hub.ledger.commit(self.pace.commits_kept if batch.is_bulk else 0)
+        if wait > 0:
+            words = f"{self.pace.commit_limit} commits were sent in the last hour"
+            if batch.is_bulk and self.pace.commits_kept:
+                raise _ShareUsed(f"{words}, but for those that are kept for urgent files; again in {wait:.0f} s")
+            raise _PutOff(wait, words)
+        files = self._write_down(batch)
+        if len(files) < len(batch.files):
+            if not files:
+                return
+            # What was replaced meanwhile must not stand in the manifest either.
+            texts = self._texts(replace(batch, files=files))
         self.lease.check()
         message = f"{batch.release}: {len(files)} file{'' if len(files) == 1 else 's'}"
         try:
-            commit = self.hub.commit(files, message, batch.description, self.parent)
+            commit = self.hub.commit(files, message, batch.description, self.parent, texts)
         except HubTrouble as trouble:
             batch.in_doubt = trouble.kind in (Kind.LOST, Kind.MOVED)
             self._note(batch, "unknown" if batch.in_doubt else "failed", str(trouble))
             raise
         self.parent = commit.oid
-        self._confirm(batch, files, commit.oid, commit.url)
+        self._confirm(batch, files, commit.oid, commit.url, texts)
+
+    def _texts(self, batch: _Batch) -> dict[str, bytes]:
+        """The card, and the manifest as it is with the files of a batch, where they differ from what the Hub has."""
+        with transaction(self.url, application="daybook publish") as connection:
+            held = connection.execute(query("publish.manifest"), {"release": batch.release}).fetchall()
+            names = {row["release"] for row in connection.execute(query("publish.releases_held")).fetchall()}
+            files = {row["path"]: row for row in held} | {
+                file.path: batch.rows[file.path] for file in batch.files if file.path in batch.rows
+            }
+            texts = {
+                card.manifest_path(batch.release): card.manifest(batch.release, files.values()),
+                card.CARD: card.card(names | {batch.release}),
+            }
+            values = {"repository": self.hub.hub.repository, "paths": list(texts)}
+            sent = {row["path"]: row["sha256"] for row in connection.execute(query("publish.sent_texts"), values)}
+        return {path: text for path, text in texts.items() if sent.get(path) != hashlib.sha256(text).digest()}
 
     def _write_down(self, batch: _Batch) -> list[ToSend]:
         """Write the commit down before it is sent; gives the files that still wait."""
@@ -371,24 +374,31 @@ class _Run:
                 {"commit": batch.commit_id, "files": [file.file_id for file in batch.files]},
             ).fetchall()
             waiting = {row["file_id"] for row in joined}
-            if not waiting:
+            if batch.files and not waiting:
                 raise psycopg.Rollback()
             return [file for file in batch.files if file.file_id in waiting]
         return []
 
-    def _confirm(self, batch: _Batch, files: Sequence[ToSend], oid: str, address: str) -> None:
+    def _confirm(
+        self, batch: _Batch, files: Sequence[ToSend], oid: str, address: str, texts: Mapping[str, bytes]
+    ) -> None:
+        """Write down that the Hub has files, and texts."""
         with self.lease.writing() as connection:
             values = {"commit": batch.commit_id, "files": [file.file_id for file in files]}
             connection.execute(query("publish.publish_files"), values)
             connection.execute(query("publish.confirm_commit"), {"commit": batch.commit_id, "oid": oid, "url": address})
+            self._note_texts(connection, batch, texts)
+            gate.close_incident(connection, batch.release)
+        self.unsure -= {batch.release}
         self.commits.append(SentCommit(batch.release, oid, address, len(files)))
+
+    def _note_texts(self, connection: Connection, batch: _Batch, texts: Mapping[str, bytes]) -> None:
+        for path, text in texts.items():
+            values = {"repository": self.hub.hub.repository, "path": path, "commit": batch.commit_id}
+            connection.execute(query("publish.note_text"), {**values, "sha256": hashlib.sha256(text).digest()})
 
     def _note(self, batch: _Batch, state: str, error: str) -> None:
         with self.lease.writing() as connection:
             connection.execute(
                 query("publish.doubt_commit"), {"commit": batch.commit_id, "state": state, "error": error}
             )
-
-
-def _to_send(row: Row) -> ToSend:
-    return ToSend(row["file_id"], row["path"], row["sha256"], row["size"])

@@ -1,364 +1,202 @@
-"""The releases: every category of published files, declared once.
+"""The releases: every category of published files, each declared once, in one entry.
 
-Promises: a release names its table, its paths, how it is cut into parts, who may see it and under which terms;
-everything about publication follows this declaration. Public needs a terms entry with a source and a date.
-Never: no database, no file, no network.
+Promises: everything about publication follows these declarations. Names are `family/data set`, with a file's own name
+behind where a data set has several; columns are written with underscores everywhere. Never: no database, no file, no
+network.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import date
-from typing import Literal
+from typing import Any
 
 from include.contract import Table
-
-WHOLE = "all"
-_MONTH = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
-
-
-class ReleaseError(Exception):
-    """A release is declared or asked for in a way that cannot be; the text says what would do."""
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What an upstream allows to be done with its data, where it says so, and when that was read."""
-
-    note: str
-    source: str = ""
-    read_on: date | None = None
-
-
-@dataclass(frozen=True)
-class Part:
-    """One part of a release and the one file that holds it; `first` to before `after` bound its session dates."""
-
-    name: str
-    path: str
-    first: date | None = None
-    after: date | None = None
-
-
-@dataclass(frozen=True)
-class Release:
-    """One category of published files.
-
-    `table` is the qualified name of the table that it is made from, `path` the pattern of its files in the
-    repository (`{month}` stands for YYYY-MM), `cut` how it is divided: by the month of the session date, or not
-    at all. `open_items_of` names the listing whose items its rows are, where those that have departed are left out.
-    `priority` orders the releases when several wait: small and urgent ones have small numbers.
-    """
-
-    name: str
-    title: str
-    table: str
-    path: str
-    cut: Literal["month", "whole"]
-    terms: Terms
-    visibility: Literal["private", "public"] = "private"
-    open_items_of: str | None = None
-    priority: int = 100
-
-    def __post_init__(self) -> None:
-        """Refuse a declaration that would publish wrongly.
-
-        Raises:
-            ReleaseError: public without terms, a path that does not fit the cut, or open items by month.
-        """
-        if self.visibility == "public" and not (self.terms.source and self.terms.read_on):
-            raise ReleaseError(f"Release {self.name} is public, so its terms must name a source and a date.")
-        if ("{month}" in self.path) != (self.cut == "month"):
-            raise ReleaseError(f"The path {self.path!r} of release {self.name} does not fit its cut, {self.cut}.")
-        if self.open_items_of and self.cut != "whole":
-            raise ReleaseError(f"Release {self.name} is of the items that are open, so it is not cut into months.")
-
-    def part(self, name: str) -> Part:
-        """Return a part by its name: a month as YYYY-MM, or `all` where the release is not divided.
-
-        Raises:
-            ReleaseError: the release has no such part.
-        """
-        if self.cut == "whole" and name == WHOLE:
-            return Part(name, self.path)
-        match = _MONTH.fullmatch(name)
-        if self.cut == "whole" or match is None:
-            what = "is not divided" if self.cut == "whole" else "is divided by months (YYYY-MM)"
-            raise ReleaseError(f"Release {self.name} {what}; it has no part {name!r}.")
-        year, month = int(match[1]), int(match[2])
-        after = date(year + month // 12, month % 12 + 1, 1)
-        return Part(name, self.path.replace("{month}", name), date(year, month, 1), after)
-
+from include.outputs import shapes
+from include.outputs.release import BULK as BULK
+from include.outputs.release import Part as Part
+from include.outputs.release import Release as Release
+from include.outputs.release import ReleaseError as ReleaseError
+from include.outputs.release import Terms as Terms
 
 _ALPACA = Terms("Alpaca's market data agreement forbids redistribution; published privately.")
-
-_KRX = Terms("KRX forbids redistribution of its data; published privately.")
-
 _ECOS = Terms("Of ECOS's statistics, those of other producers keep their own terms; published privately.")
-
 _DART = Terms("OpenDART's terms of use bind who shows its data; published privately.")
-
+_FINRA = Terms("FINRA restricts redistribution of its files; published privately.")
 _FRED = Terms("FRED's terms leave series of other owners to their own; published privately.")
-
 _KRX = Terms("KRX's OpenAPI terms forbid redistribution and ask to be named (KRX statistics); published privately.")
-
 _SEC = Terms("SEC filings are public records; published privately.")
 
+
+def _months(name: str, title: str, table: str, terms: Terms, **more: Any) -> Release:
+    """A release with a file for each month of the session date."""
+    return Release(name, title, table, f"{name}/{{month}}.parquet", "month", terms, **more)
+
+
+def _whole(name: str, title: str, table: str, terms: Terms, **more: Any) -> Release:
+    """A release of one file."""
+    return Release(name, title, table, f"{name}.parquet", "whole", terms, **more)
+
+
+def _view(name: str, title: str, shape: Table, terms: Terms, made_from: tuple[str, ...], **more: Any) -> Release:
+    """A release of one file, read from a view."""
+    return _whole(name, title, shape.qualified, terms, shape=shape, made_from=made_from, **more)
+
+
 RELEASES: tuple[Release, ...] = (
-    Release(
-        name="finra/short_volume",
-        title="Short sale volume reported off exchange, by day, facility file and symbol (FINRA)",
-        table="market.finra_short_volume",
-        path="finra/short_volume/{month}.parquet",
-        cut="month",
-        terms=Terms("FINRA restricts redistribution of its files; published privately."),
+    _months(
+        "finra/short_volume",
+        "Short sale volume reported off exchange, by day, facility file and symbol (FINRA)",
+        "market.finra_short_volume",
+        _FINRA,
+        calendar="XNYS",
     ),
-    Release(
-        name="fred/vintages",
-        title="Economic series: every value from the day on which it became the published one (FRED)",
-        table="market.fred_vintages",
-        path="fred/vintages/{month}.parquet",
-        cut="month",
-        terms=_FRED,
+    _view(
+        "macro/fred/observations",
+        "Economic series: every value with the days on which it was the published one (FRED)",
+        shapes.FRED_OBSERVATIONS,
+        _FRED,
+        ("market.fred_vintages",),
     ),
-    Release(
-        name="fred/series",
-        title="Economic series: what each one is, by the day from which that holds (FRED)",
-        table="market.fred_series",
-        path="fred/series/{month}.parquet",
-        cut="month",
-        terms=_FRED,
+    _view(
+        "macro/fred/series",
+        "Economic series: what each one is, what is held of it and since when (FRED)",
+        shapes.FRED_SERIES,
+        _FRED,
+        ("market.fred_series", "market.fred_vintages"),
     ),
-    Release(
-        name="dart/disclosures",
-        title="Filings of Korean companies by day of receipt, corrections and withdrawn ones too (DART)",
-        table="dartbrief.disclosures",
-        path="dart/disclosures/{month}.parquet",
-        cut="month",
-        terms=_DART,
+    _months(
+        "disclosures",
+        "Filings of Korean companies by day of receipt, corrections and withdrawn ones too (DART)",
+        "dartbrief.disclosures",
+        _DART,
+        priority=50,
     ),
-    Release(
-        name="metadata/dartList",
-        title="Every company that DART numbers, as its list shows them now (DART)",
-        table="filings.dart_corps",
-        path="metadata/dartList.parquet",
-        cut="whole",
-        terms=_DART,
+    _whole(
+        "metadata/dartList",
+        "Every company that DART numbers, as its list shows them now (DART)",
+        "filings.dart_corps",
+        _DART,
     ),
-    Release(
-        name="alpaca/bars_1d",
-        title="US stocks: daily bars, raw and adjusted for splits, by symbol and feed (Alpaca)",
-        table="market.alpaca_daily_bars",
-        path="alpaca/bars_1d/{month}.parquet",
-        cut="month",
-        terms=_ALPACA,
+    _months(
+        "alpaca/bars/1d",
+        "US stocks: daily bars, raw and adjusted for splits, by symbol and feed (Alpaca)",
+        "market.alpaca_daily_bars",
+        _ALPACA,
+        calendar="XNYS",
     ),
-    Release(
-        name="alpaca/assets",
-        title="US stocks that Alpaca knows, as listed now (Alpaca)",
-        table="market.alpaca_assets",
-        path="alpaca/assets.parquet",
-        cut="whole",
-        terms=_ALPACA,
+    _whole("alpaca/assets", "US stocks that Alpaca knows, as listed now (Alpaca)", "market.alpaca_assets", _ALPACA),
+    _whole(
+        "alpaca/calendar",
+        "Trading days of the US stock market with their hours (Alpaca)",
+        "market.alpaca_calendar",
+        _ALPACA,
     ),
-    Release(
-        name="alpaca/calendar",
-        title="Trading days of the US stock market with their hours (Alpaca)",
-        table="market.alpaca_calendar",
-        path="alpaca/calendar.parquet",
-        cut="whole",
-        terms=_ALPACA,
+    _view(
+        "macro/ecos/observations",
+        "Korean economic series: every value with the days on which it was shown (ECOS)",
+        shapes.ECOS_OBSERVATIONS,
+        _ECOS,
+        ("market.ecos_values",),
     ),
-    Release(
-        name="ecos/values",
-        title="Korean economic series: values by period, as shown now (ECOS)",
-        table="market.ecos_values",
-        path="ecos/values.parquet",
-        cut="whole",
-        terms=_ECOS,
+    _view(
+        "macro/ecos/series",
+        "Korean economic series: what each one is and what is held of it (ECOS)",
+        shapes.ECOS_SERIES,
+        _ECOS,
+        ("market.ecos_series", "market.ecos_values"),
     ),
-    Release(
-        name="ecos/series",
-        title="Korean economic series: what each one is (ECOS)",
-        table="market.ecos_series",
-        path="ecos/series.parquet",
-        cut="whole",
-        terms=_ECOS,
-    ),
-    Release(
-        name="kind/companies",
-        title="Companies listed in Korea on KOSPI and KOSDAQ, as listed now (KIND)",
-        table="market.kind_companies",
-        path="kind/companies.parquet",
-        cut="whole",
-        terms=_KRX,
+    _whole(
+        "metadata/corpList",
+        "Companies listed in Korea on KOSPI and KOSDAQ, as listed now (KIND)",
+        "market.kind_companies",
+        _KRX,
         open_items_of="kind.companies",
     ),
-    Release(
-        name="alpaca/bars_1m",
-        title="US stocks: minute bars, extended hours too, by symbol and feed (Alpaca)",
-        table="market.alpaca_intraday_bars",
-        path="alpaca/bars_1m/{month}.parquet",
-        cut="month",
-        terms=_ALPACA,
-        priority=200,
+    _months(
+        "alpaca/bars/1m",
+        "US stocks: minute bars, extended hours too, by symbol and feed (Alpaca)",
+        "market.alpaca_intraday_bars",
+        _ALPACA,
+        calendar="XNYS",
+        priority=BULK,
     ),
-    Release(
-        name="krx/prices",
-        title="Korean stocks: daily prices as traded, by market and code (KRX)",
-        table="market.krx_prices",
-        path="krx/prices/{month}.parquet",
-        cut="month",
-        terms=_KRX,
+    _months(
+        "krx/prices",
+        "Korean stocks: daily prices as traded, by market and code (KRX)",
+        "market.krx_prices",
+        _KRX,
+        calendar="XKRX",
     ),
-    Release(
-        name="krx/issues",
-        title="Korean stocks: issues listed on each session (KRX)",
-        table="market.krx_issues",
-        path="krx/issues/{month}.parquet",
-        cut="month",
-        terms=_KRX,
+    _months(
+        "krx/issues", "Korean stocks: issues listed on each session (KRX)", "market.krx_issues", _KRX, calendar="XKRX"
     ),
-    Release(
-        name="krx/indices",
-        title="Korean indices of stocks and derivatives by session (KRX)",
-        table="market.krx_indices",
-        path="krx/indices/{month}.parquet",
-        cut="month",
-        terms=_KRX,
+    _months(
+        "krx/indices",
+        "Korean indices of stocks and derivatives by session (KRX)",
+        "market.krx_indices",
+        _KRX,
+        calendar="XKRX",
     ),
-    Release(
-        name="krx/bond_indices",
-        title="Korean indices of bonds by session (KRX)",
-        table="market.krx_bond_indices",
-        path="krx/bond_indices/{month}.parquet",
-        cut="month",
-        terms=_KRX,
+    _months(
+        "krx/bond_indices", "Korean indices of bonds by session (KRX)", "market.krx_bond_indices", _KRX, calendar="XKRX"
     ),
-    Release(
-        name="sec/feed",
-        title="SEC filings as the current feed first showed them, by party and role (SEC)",
-        table="filings.sec_feed",
-        path="sec/feed/{month}.parquet",
-        cut="month",
-        terms=_SEC,
+    _months(
+        "sec/feed",
+        "SEC filings as the current feed first showed them, by party and role (SEC)",
+        "filings.sec_feed",
+        _SEC,
     ),
-    Release(
-        name="sec/daily_index",
-        title="SEC filings as the daily indexes list them, by party and form (SEC)",
-        table="filings.sec_daily_index",
-        path="sec/daily_index/{month}.parquet",
-        cut="month",
-        terms=_SEC,
+    _months(
+        "sec/daily_index",
+        "SEC filings as the daily indexes list them, by party and form (SEC)",
+        "filings.sec_daily_index",
+        _SEC,
     ),
-    Release(
-        name="sec/full_index",
-        title="SEC filings as the quarterly indexes list them now, by party and form (SEC)",
-        table="filings.sec_full_index",
-        path="sec/full_index/{month}.parquet",
-        cut="month",
-        terms=_SEC,
-        priority=200,
+    _months(
+        "sec/full_index",
+        "SEC filings as the quarterly indexes list them now, by party and form (SEC)",
+        "filings.sec_full_index",
+        _SEC,
+        priority=BULK,
     ),
-    Release(
-        name="sec/company_filings",
-        title="SEC filings of followed companies, as their own lists show them (SEC)",
-        table="filings.sec_company_filings",
-        path="sec/company_filings/{month}.parquet",
-        cut="month",
-        terms=_SEC,
+    _months(
+        "sec/company_filings",
+        "SEC filings of followed companies, as their own lists show them (SEC)",
+        "filings.sec_company_filings",
+        _SEC,
     ),
-    Release(
-        name="sec/companies",
-        title="Followed companies, as the SEC describes them now (SEC)",
-        table="filings.sec_companies",
-        path="sec/companies.parquet",
-        cut="whole",
-        terms=_SEC,
+    _whole("sec/companies", "Followed companies, as the SEC describes them now (SEC)", "filings.sec_companies", _SEC),
+    _whole("sec/tickers", "Tickers and exchanges of companies, as listed now (SEC)", "filings.sec_tickers", _SEC),
+    _months("sec/texts", "Complete SEC submissions as they were read (SEC)", "filings.sec_texts", _SEC),
+    _months("sec/documents", "Documents of SEC filings, by filing and order (SEC)", "filings.sec_documents", _SEC),
+    _months("sec/headers", "Headers of SEC filings: forms, dates, items (SEC)", "filings.sec_headers", _SEC),
+    _months(
+        "sec/header_parties",
+        "Parties of SEC filings as their headers describe them (SEC)",
+        "filings.sec_header_parties",
+        _SEC,
     ),
-    Release(
-        name="sec/tickers",
-        title="Tickers and exchanges of companies, as listed now (SEC)",
-        table="filings.sec_tickers",
-        path="sec/tickers.parquet",
-        cut="whole",
-        terms=_SEC,
+    _months(
+        "sec/header_former_names",
+        "Former names of parties of SEC filings (SEC)",
+        "filings.sec_header_former_names",
+        _SEC,
     ),
-    Release(
-        name="sec/texts",
-        title="Complete SEC submissions as they were read (SEC)",
-        table="filings.sec_texts",
-        path="sec/texts/{month}.parquet",
-        cut="month",
-        terms=_SEC,
+    _months("sec/xbrl", "What XBRL SEC filings had when they were read (SEC)", "filings.sec_xbrl", _SEC),
+    _months("sec/xbrl_instances", "XBRL instances of SEC filings (SEC)", "filings.sec_xbrl_instances", _SEC),
+    _months(
+        "sec/xbrl_facts",
+        "XBRL facts as filed with the SEC, with period, dimensions and unit (SEC)",
+        "filings.sec_xbrl_facts",
+        _SEC,
+        priority=BULK,
     ),
-    Release(
-        name="sec/documents",
-        title="Documents of SEC filings, by filing and order (SEC)",
-        table="filings.sec_documents",
-        path="sec/documents/{month}.parquet",
-        cut="month",
-        terms=_SEC,
-    ),
-    Release(
-        name="sec/headers",
-        title="Headers of SEC filings: forms, dates, items (SEC)",
-        table="filings.sec_headers",
-        path="sec/headers/{month}.parquet",
-        cut="month",
-        terms=_SEC,
-    ),
-    Release(
-        name="sec/header_parties",
-        title="Parties of SEC filings as their headers describe them (SEC)",
-        table="filings.sec_header_parties",
-        path="sec/header_parties/{month}.parquet",
-        cut="month",
-        terms=_SEC,
-    ),
-    Release(
-        name="sec/header_former_names",
-        title="Former names of parties of SEC filings (SEC)",
-        table="filings.sec_header_former_names",
-        path="sec/header_former_names/{month}.parquet",
-        cut="month",
-        terms=_SEC,
-    ),
-    Release(
-        name="sec/xbrl",
-        title="What XBRL SEC filings had when they were read (SEC)",
-        table="filings.sec_xbrl",
-        path="sec/xbrl/{month}.parquet",
-        cut="month",
-        terms=_SEC,
-    ),
-    Release(
-        name="sec/xbrl_instances",
-        title="XBRL instances of SEC filings (SEC)",
-        table="filings.sec_xbrl_instances",
-        path="sec/xbrl_instances/{month}.parquet",
-        cut="month",
-        terms=_SEC,
-    ),
-    Release(
-        name="sec/xbrl_facts",
-        title="XBRL facts as filed with the SEC, with period, dimensions and unit (SEC)",
-        table="filings.sec_xbrl_facts",
-        path="sec/xbrl_facts/{month}.parquet",
-        cut="month",
-        terms=_SEC,
-        priority=200,
-    ),
-    Release(
-        name="sec/xbrl_footnotes",
-        title="Footnotes of XBRL facts as filed with the SEC (SEC)",
-        table="filings.sec_xbrl_footnotes",
-        path="sec/xbrl_footnotes/{month}.parquet",
-        cut="month",
-        terms=_SEC,
-        priority=200,
+    _months(
+        "sec/xbrl_footnotes",
+        "Footnotes of XBRL facts as filed with the SEC (SEC)",
+        "filings.sec_xbrl_footnotes",
+        _SEC,
+        priority=BULK,
     ),
 )
 
@@ -376,7 +214,15 @@ def release(name: str) -> Release:
 
 
 def fed_by(tables: Iterable[Table]) -> tuple[tuple[Release, Table], ...]:
-    """Return the releases that are made from these tables, each with its table, by priority."""
+    """Return the releases that are made from these tables, each with what declares its columns, by priority."""
     declared = {table.qualified: table for table in tables}
-    found = [(each, declared[each.table]) for each in RELEASES if each.table in declared]
+    found = [
+        (each, each.shape or declared[each.table]) for each in RELEASES if any(name in declared for name in each.tables)
+    ]
     return tuple(sorted(found, key=lambda pair: pair[0].priority))
+
+
+def feeding(tables: Iterable[Table]) -> list[Table]:
+    """Return those of the tables that some release is made from."""
+    names = {name for each in RELEASES for name in each.tables}
+    return [table for table in tables if table.qualified in names]

@@ -79,8 +79,8 @@ def _judge_answer(response: Any, text: str) -> HubTrouble:
         left, reset = _rate(headers)
         if is_commit and ("per hour" in text or (asked is None and left is not None and left > 0)):
             return HubTrouble(Kind.QUOTA, text, asked or HOUR)
-        if asked is None and left == 0:
-            asked = reset + 1.0
+        if left == 0:
+            asked = max(asked or 0.0, reset + 1.0)
         return HubTrouble(Kind.BUSY, text, asked)
     if status in (408, 500, 502, 503, 504):
         return HubTrouble(Kind.LOST, text, asked)

@@ -3,20 +3,20 @@
 select s.partition
   from publish.stale s
   left join publish.built b on b.release = %(release)s and b.partition = s.partition
- where s.table_name = %(table)s and s.version > coalesce(b.version, 0)
+ where s.table_name = any(%(tables)s) and s.version > coalesce(b.version, 0)
  order by s.partition desc;
 
 -- name: stale_whole
--- The one part of a release that is not divided, where any part of its table changed since its newest file was built.
+-- The one part of a release that is not divided, where any part of its tables changed since its newest file was built.
 select 'all' as partition
- where (select sum(s.version) from publish.stale s where s.table_name = %(table)s)
+ where (select sum(s.version) from publish.stale s where s.table_name = any(%(tables)s))
      > coalesce((select b.version from publish.built b where b.release = %(release)s and b.partition = 'all'), 0);
 
 -- name: version
 -- The version of a part, read in the same snapshot as its rows; of all parts together where it is `all`.
 select coalesce(sum(version), 0)::bigint as version
   from publish.stale
- where table_name = %(table)s and (partition = %(partition)s or %(partition)s = 'all');
+ where table_name = any(%(tables)s) and (partition = %(partition)s or %(partition)s = 'all');
 
 -- name: text_form
 -- The form of dates and times that exported rows are written in, whatever the server is set to.
@@ -24,27 +24,27 @@ select set_config('datestyle', 'ISO, YMD', true), set_config('intervalstyle', 'i
        set_config('timezone', 'UTC', true);
 
 -- name: newest
--- What the newest file of a path holds, published or waiting.
+-- What the newest file of a path holds: published, waiting or held by a check.
 select content_hash
   from publish.files
- where release = %(release)s and path = %(path)s and state in ('waiting', 'published')
+ where release = %(release)s and path = %(path)s and state in ('waiting', 'published', 'held')
  order by file_id desc
  limit 1;
 
 -- name: built
 -- Note the version that a part was built from; no row where somebody built it from this version or a later one.
-insert into publish.built (release, partition, table_name, version, built_at)
-values (%(release)s, %(partition)s, %(table)s, %(version)s, collect.clock())
+insert into publish.built (release, partition, tables, version, built_at)
+values (%(release)s, %(partition)s, %(tables)s, %(version)s, collect.clock())
 on conflict (release, partition) do update
-   set version = excluded.version, built_at = excluded.built_at
+   set tables = excluded.tables, version = excluded.version, built_at = excluded.built_at
  where built.version < excluded.version
 returning version;
 
 -- name: replace
--- Take an unsent file out of the queue, in favour of a newer one.
+-- Take an unsent file out of the queue, in favour of a newer one; one that a check held is out of date as well.
 update publish.files
    set state = 'replaced', reason = 'a newer file took its place', updated_at = collect.clock()
- where release = %(release)s and path = %(path)s and state = 'waiting';
+ where release = %(release)s and path = %(path)s and state in ('waiting', 'held');
 
 -- name: put
 -- Put a file that is safely in the outbox into the queue.
@@ -57,7 +57,7 @@ returning file_id;
 
 -- name: waiting
 -- How many files of each release wait.
-select release, count(*) as files, min(file_id) as first_file
+select release, count(*) as files, min(file_id) as first_file, max(file_id) as last_file
   from publish.files
  where state = 'waiting'
  group by release
@@ -65,7 +65,7 @@ select release, count(*) as files, min(file_id) as first_file
 
 -- name: batch
 -- The next waiting files of a release, oldest first.
-select file_id, release, partition, path, sha256, size, rows, source_run
+select file_id, release, partition, path, sha256, content_hash, size, rows, first_session, last_session, source_run, let_by
   from publish.files
  where state = 'waiting' and release = %(release)s and file_id > %(after)s
  order by file_id
@@ -91,7 +91,7 @@ select publish.give_back(%(name)s, %(token)s, %(rest)s, %(reason)s) as put_off_u
 -- name: spend
 -- Enter requests and commits in the ledger, or learn how long to wait.
 select extract(epoch from publish.spend(%(repository)s, %(requests)s, %(commits)s, %(request_limit)s,
-                                        %(commit_limit)s))::float8 as wait;
+                                        %(commit_limit)s, %(request_window)s, %(commit_window)s))::float8 as wait;
 
 -- name: open_commits
 -- Commits of which nobody knows yet whether the Hub has them, oldest first.
@@ -102,7 +102,7 @@ select commit_id, release
 
 -- name: files_of
 -- The files of a commit that are not known to be published, and those that were replaced meanwhile.
-select file_id, release, partition, path, sha256, size, rows, source_run
+select file_id, release, partition, path, sha256, content_hash, size, rows, first_session, last_session, source_run
   from publish.files
  where commit_id = %(commit)s and state in ('waiting', 'replaced')
  order by file_id;
@@ -155,3 +155,86 @@ update publish.files
 update publish.built
    set version = 0
  where release = %(release)s and partition = %(partition)s;
+
+-- name: last_published
+-- The last published file of each path, beside which a new one is held.
+select distinct on (f.path) f.path, f.rows, f.size, f.columns, f.sessions, f.sha256
+  from publish.files f
+ where f.release = %(release)s and f.path = any(%(paths)s) and f.state = 'published'
+ order by f.path, f.file_id desc;
+
+-- name: unbuilt
+-- Parts of a release that changed and that no file was ever made of.
+select s.partition
+  from publish.stale s
+ where s.table_name = any(%(tables)s) and %(by_part)s
+   and not exists (select from publish.built b where b.release = %(release)s and b.partition = s.partition)
+ order by s.partition;
+
+-- name: folders
+-- How many published files each folder holds.
+select regexp_replace(p.path, '/?[^/]*$', '') as folder, count(*) as files
+  from (select distinct f.path from publish.files f where f.state = 'published') p
+ group by 1;
+
+-- name: note_facts
+-- What the bytes of files hold, as the gate read them.
+update publish.files f
+   set columns = n.columns, sessions = n.sessions
+  from jsonb_to_recordset(%(facts)s) as n (file_id bigint, columns jsonb, sessions date[])
+ where f.file_id = n.file_id;
+
+-- name: note_checks
+-- What was looked at, and what came of it.
+insert into publish.checks (file_id, name, passed, blocks, numbers, words, at)
+select n.file_id, n.name, n.passed, n.blocks, n.numbers, n.words, t
+  from jsonb_to_recordset(%(checks)s) as n (file_id bigint, name text, passed boolean, blocks boolean, numbers jsonb, words text),
+       collect.clock() t
+on conflict (file_id, name) do update
+   set passed = excluded.passed, blocks = excluded.blocks, numbers = excluded.numbers, words = excluded.words, at = excluded.at;
+
+-- name: hold_file
+-- A check holds a file; it stays in the outbox with the reason.
+update publish.files
+   set state = 'held', reason = left(%(reason)s, 1000), updated_at = collect.clock()
+ where file_id = %(file)s and state = 'waiting';
+
+-- name: held
+-- Files that a check holds, oldest first.
+select file_id, release, path, rows, size, reason, source_run, updated_at
+  from publish.files
+ where state = 'held' and (%(release)s::text is null or release = %(release)s)
+ order by file_id;
+
+-- name: let_pass
+-- Somebody lets a held file pass.
+update publish.files
+   set state = 'waiting', let_by = %(who)s, let_why = %(why)s, let_at = collect.clock(), updated_at = collect.clock()
+ where state = 'held' and (file_id::text = %(name)s or path = %(name)s)
+returning file_id, release, path, reason;
+
+-- name: manifest
+-- The published files of a release, the newest of each path.
+select distinct on (f.path) f.path, f.rows, f.size, f.sha256, f.content_hash, f.first_session, f.last_session, f.source_run
+  from publish.files f
+ where f.release = %(release)s and f.state = 'published'
+ order by f.path, f.file_id desc;
+
+-- name: sent_texts
+-- Card and manifests as the Hub has them.
+select path, sha256 from publish.texts where repository = %(repository)s and path = any(%(paths)s);
+
+-- name: note_text
+-- The Hub has a text.
+insert into publish.texts (repository, path, sha256, commit_id, sent_at)
+values (%(repository)s, %(path)s, %(sha256)s, %(commit)s, collect.clock())
+on conflict (repository, path) do update
+   set sha256 = excluded.sha256, commit_id = excluded.commit_id, sent_at = excluded.sent_at;
+
+-- name: crowded
+-- Repositories with so many commits of ours that their history is to be squashed.
+select repository, commits, files, last_commit_at from publish.repositories where commits > %(most)s order by repository;
+
+-- name: releases_held
+-- Releases of which some file was published.
+select distinct release from publish.files where state = 'published';

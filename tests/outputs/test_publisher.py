@@ -95,7 +95,8 @@ def test_a_hundred_files_are_one_commit_and_few_requests(
     assert on_the_hub(running) == 3
     found = asked(running)
     assert found["commit"] == found["preupload"] == 3
-    assert sum(found.values()) <= 3 * 3 + 3
+    # Beside three for each commit: two looks at the repository, its making, and the check of the card.
+    assert sum(found.values()) <= 3 * 3 + 4
     for file in market.files(database)[::40]:
         assert hashlib.sha256(download(hub, file["path"])).digest() == file["sha256"]
 
@@ -224,11 +225,11 @@ def test_our_own_count_of_requests_stops_before_the_hub_does(
     by_four: None, database: str, hub: Hub, root: Path, running: RunningSandbox
 ) -> None:
     many(database, root, 5)
-    done = run(database, hub, root, replace(QUICK, request_limit=6))
+    done = run(database, hub, root, replace(QUICK, request_limit=7))
     assert (done.files, done.waiting) == (4, 1)
     assert done.put_off_until is not None
     assert "requests" in (done.put_off_reason or "")
-    assert sum(asked(running).values()) <= 6
+    assert sum(asked(running).values()) <= 7
     with psycopg.connect(database) as connection:
         connection.execute("update publish.requests set at = at - interval '5 minutes'")
         connection.execute("update publish.leases set put_off_until = collect.clock()")

@@ -2,21 +2,65 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 
+import psycopg
 import pytest
 
 from include import registry
-from include.outputs.releases import RELEASES, Release, ReleaseError, Terms, fed_by, release
+from include.outputs.parquet import published_columns
+from include.outputs.releases import RELEASES, Release, ReleaseError, Terms, fed_by, feeding, release
+from include.outputs.shapes import FRED_SERIES as SHAPE
 
 TABLES = {table.qualified: table for stream in registry.streams() for table in stream.tables}
 
 
 def test_every_release_is_made_from_a_declared_table_and_is_fed_by_it() -> None:
-    assert {each.table for each in RELEASES} <= set(TABLES)
+    assert {name for each in RELEASES for name in each.tables} <= set(TABLES)
     assert [(each.name, table.qualified) for each, table in fed_by(TABLES.values())] == [
         (each.name, each.table) for each in sorted(RELEASES, key=lambda one: one.priority)
     ]
+    assert {table.qualified for table in feeding(TABLES.values())} == {n for each in RELEASES for n in each.tables}
+
+
+def test_a_view_that_a_release_reads_has_the_columns_that_are_declared_of_it(database: str) -> None:
+    shapes = [each.shape for each in RELEASES if each.shape is not None]
+    assert shapes
+    with psycopg.connect(database) as connection:
+        for shape in shapes:
+            found = connection.execute(
+                "select column_name, data_type from information_schema.columns "
+                "where table_schema = %s and table_name = %s order by ordinal_position",
+                (shape.schema, shape.name),
+            ).fetchall()
+            kinds = {"timestamp with time zone": "timestamptz"}
+            declared = [(column.name, column.type) for column in published_columns(shape)]
+            assert [(name, kinds.get(kind, kind)) for name, kind in found if name != "fetch_id"] == declared
+
+
+def test_every_release_says_who_may_see_it_under_which_terms_and_how_long_it_is_kept() -> None:
+    for each in RELEASES:
+        assert each.title
+        assert each.terms.note
+        assert each.retention
+        assert each.visibility == "private" or (each.terms.source and each.terms.read_on)
+        assert re.fullmatch(r"[a-z]+(/[A-Za-z0-9_]+){0,2}", each.name)
+        assert not each.calendar or each.cut == "month"
+    restricted = [each for each in RELEASES if each.name.startswith(("krx/", "finra/", "metadata/corpList"))]
+    assert len(restricted) >= 5
+    for each in restricted:
+        assert each.visibility == "private"
+        assert "redistribution" in each.terms.note
+
+
+def test_a_release_from_a_view_says_what_that_is_made_from_and_has_its_shape() -> None:
+    with pytest.raises(ReleaseError, match="reads a view"):
+        Release("a/b", "t", "s.v", "a/b.parquet", "whole", Terms(""), made_from=("s.t",))
+    with pytest.raises(ReleaseError, match="reads a view"):
+        Release("a/b", "t", "s.v", "a/b.parquet", "whole", Terms(""), shape=SHAPE)
+    with pytest.raises(ReleaseError, match="its shape is"):
+        Release("a/b", "t", "s.w", "a/b.parquet", "whole", Terms(""), shape=SHAPE, made_from=("s.t",))
 
 
 def test_no_two_releases_share_a_name_or_a_path() -> None:

@@ -219,7 +219,7 @@ def test_the_published_file_is_of_those_that_are_listed(desk: Callable[..., Desk
     here = desk()
     code, days = initial()[5], [FIRST + timedelta(days=n) for n in range(5)]
     here.switch("delist", code=code, at=on(days[1]))
-    release = releases.release("kind/companies")
+    release = releases.release("metadata/corpList")
     built: list[tuple[bool, int]] = []
     for day in days:
         here.poll(day)

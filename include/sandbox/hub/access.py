@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -51,15 +51,15 @@ def refused(call: Call, *, writes: bool, private: bool) -> Answer | None:
 class Limits:
     """What the Hub allows; None: as much as you like.
 
-    `api` and `resolvers` are requests in a fixed window of `window` seconds, `commits` are commits in an
-    hour, `folder` the entries of one folder, `page` and `page_expanded` the entries of one page of a
-    listing.
+    `api` and `resolvers` are requests in a fixed window of `window` seconds, `commits` are commits in any stretch of
+    `hour` seconds, `folder` the entries of one folder, `page` and `page_expanded` the entries of one page of a listing.
     """
 
     api: int | None = None
     resolvers: int | None = None
     window: float = 300.0
     commits: int | None = None
+    hour: float = HOUR
     folder: int = 10_000
     page: int = 1000
     page_expanded: int = 50
@@ -95,6 +95,7 @@ class Meter:
         self._lock = threading.Lock()
         self._windows: dict[str, tuple[float, int]] = {}
         self._commits: deque[float] = deque()
+        self.refused: Counter[str] = Counter()
 
     def restart(self, limits: Limits) -> None:
         """Set the limits and begin all windows anew."""
@@ -102,6 +103,7 @@ class Meter:
             self.limits = limits
             self._windows.clear()
             self._commits.clear()
+            self.refused.clear()
 
     def pass_or_refuse(self, bucket: str) -> tuple[Answer | None, tuple[tuple[str, str], ...]]:
         """Count one call: the refusal if it is one too many, and the headers that tell the state."""
@@ -114,6 +116,7 @@ class Meter:
                 begun, used = self._now(), 0
             allowed = used < quota
             used += allowed
+            self.refused[bucket] += not allowed
             self._windows[bucket] = (begun, used)
             left = max(1, int(self.limits.window - (self._now() - begun)))
         headers = (
@@ -134,11 +137,12 @@ class Meter:
         if quota is None:
             return None
         with self._lock:
-            while self._commits and self._now() - self._commits[0] >= HOUR:
+            while self._commits and self._now() - self._commits[0] >= self.limits.hour:
                 self._commits.popleft()
             if len(self._commits) < quota:
                 self._commits.append(self._now())
                 return None
+            self.refused["commits"] += 1
         return refusal(
             429,
             "",

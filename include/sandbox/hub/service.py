@@ -137,6 +137,7 @@ class Hub:
             repos = [self._repos.get(name) for name in self._repos.names()]
             return {
                 "limits": vars(self._meter.limits),
+                "refused": {bucket: count for bucket, count in self._meter.refused.items() if count},
                 "repositories": [
                     {
                         "id": repo.id,

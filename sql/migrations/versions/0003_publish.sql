@@ -15,9 +15,14 @@ create table publish.files (
     last_session   date,
     source_run     text not null,
     state          text not null default 'waiting'
-                   check (state in ('waiting', 'published', 'replaced', 'refused')),
+                   check (state in ('waiting', 'published', 'replaced', 'refused', 'held')),
     reason         text,
     commit_id      bigint,
+    columns        jsonb,
+    sessions       date[],
+    let_by         text,
+    let_why        text,
+    let_at         timestamptz(6),
     created_at     timestamptz(6) not null,
     updated_at     timestamptz(6) not null
 );
@@ -34,14 +39,56 @@ comment on column publish.files.newest_fetch is 'Newest fetch that it contains';
 comment on column publish.files.first_session is 'First session date in it';
 comment on column publish.files.last_session is 'Last session date in it';
 comment on column publish.files.source_run is 'Run that produced it';
-comment on column publish.files.state is 'waiting, published, replaced by a newer one before it was sent, or refused by a check';
-comment on column publish.files.reason is 'Why it was refused or replaced';
+comment on column publish.files.state is 'waiting, published, replaced by a newer one before it was sent, refused as its bytes are gone, or held by a check';
+comment on column publish.files.reason is 'Why it was held, refused or replaced';
 comment on column publish.files.commit_id is 'Commit that contains it; of a waiting file, the commit that may contain it';
+comment on column publish.files.columns is 'Its columns with their types, as the check before the commit read them from the bytes';
+comment on column publish.files.sessions is 'The session dates in it, where it is one month; read the same way';
+comment on column publish.files.let_by is 'Who let it pass although a check held it';
+comment on column publish.files.let_why is 'Why';
+comment on column publish.files.let_at is 'When';
 comment on column publish.files.created_at is 'When it was written';
 comment on column publish.files.updated_at is 'Last change of state';
+alter table publish.files add constraint files_let_as_a_whole
+    check ((let_by is null) = (let_why is null) and (let_by is null) = (let_at is null));
 create unique index files_one_waiting on publish.files (release, path) where state = 'waiting';
 create index files_by_path on publish.files (release, path, file_id desc);
 create index files_by_commit on publish.files (commit_id) where commit_id is not null;
+create index files_held on publish.files (release, path) where state = 'held';
+
+create table publish.checks (
+    file_id  bigint not null,
+    name     text not null,
+    passed   boolean not null,
+    blocks   boolean not null,
+    numbers  jsonb not null,
+    words    text not null,
+    at       timestamptz(6) not null,
+    primary key (file_id, name)
+);
+comment on table publish.checks is 'What was looked at before a file was sent, against the last published one of its path; kept without end';
+comment on column publish.checks.file_id is 'File';
+comment on column publish.checks.name is 'What was looked at: missing_file, rows, size, schema, duplicate_key, dates, entries';
+comment on column publish.checks.passed is 'Whether it was in order';
+comment on column publish.checks.blocks is 'Whether the file is held where it was not';
+comment on column publish.checks.numbers is 'What was counted';
+comment on column publish.checks.words is 'The same for a person';
+comment on column publish.checks.at is 'When it was last looked at';
+
+create table publish.texts (
+    repository  text not null,
+    path        text not null,
+    sha256      bytea not null check (octet_length(sha256) = 32),
+    commit_id   bigint not null,
+    sent_at     timestamptz(6) not null,
+    primary key (repository, path)
+);
+comment on table publish.texts is 'Card and manifests as the Hub has them: one whose bytes are the same is not sent again';
+comment on column publish.texts.repository is 'Repository on the Hub';
+comment on column publish.texts.path is 'Path in it';
+comment on column publish.texts.sha256 is 'SHA-256 of the bytes of its confirmed version';
+comment on column publish.texts.commit_id is 'Commit that brought it';
+comment on column publish.texts.sent_at is 'When that was confirmed';
 
 create table publish.commits (
     commit_id     bigint generated always as identity primary key,
@@ -73,6 +120,13 @@ comment on column publish.commits.created_by is 'Run that sent it';
 comment on column publish.commits.created_at is 'When it was first sent';
 comment on column publish.commits.confirmed_at is 'When the Hub confirmed it';
 create index commits_open on publish.commits (repository, commit_id) where state in ('sending', 'unknown');
+
+create view publish.repositories as
+    select c.repository, count(*) as commits, sum(c.files) as files, max(c.confirmed_at) as last_commit_at
+      from publish.commits c
+     where c.state = 'confirmed'
+     group by c.repository;
+comment on view publish.repositories is 'How many commits each repository holds of ours: past 3,000 its history is slow, and it is to be squashed';
 
 create table publish.leases (
     name            text primary key,
@@ -121,7 +175,7 @@ comment on column publish.stale.marked_at is 'Last change';
 create table publish.built (
     release     text not null,
     partition   text not null,
-    table_name  text not null,
+    tables      text[] not null,
     version     bigint not null,
     built_at    timestamptz(6) not null,
     primary key (release, partition)
@@ -129,7 +183,7 @@ create table publish.built (
 comment on table publish.built is 'Up to which version of a part each release was built; behind publish.stale means stale';
 comment on column publish.built.release is 'Release';
 comment on column publish.built.partition is 'Part of its table';
-comment on column publish.built.table_name is 'Table that it is made from, schema.name';
+comment on column publish.built.tables is 'Tables that it is made from, schema.name';
 comment on column publish.built.version is 'Version of the part that its newest file was built from; 0 where it must be built again';
 comment on column publish.built.built_at is 'When';
 
@@ -137,11 +191,11 @@ create view publish.behind as
     select s.table_name, s.partition, s.version, s.marked_at
       from publish.stale s
      where not exists (select from publish.built b
-                        where b.table_name = s.table_name and b.partition = s.partition and b.version >= s.version)
-       -- A release that is not divided is built from all parts together.
+                        where s.table_name = any(b.tables) and b.partition = s.partition and b.version >= s.version)
+       -- A release that is not divided is built from all parts of its tables together.
        and not exists (select from publish.built b
-                        where b.table_name = s.table_name and b.partition = 'all'
-                          and b.version >= (select sum(t.version) from publish.stale t where t.table_name = s.table_name));
+                        where s.table_name = any(b.tables) and b.partition = 'all'
+                          and b.version >= (select sum(t.version) from publish.stale t where t.table_name = any(b.tables)));
 comment on view publish.behind is 'Parts of tables that changed and that no release was built from since';
 
 -- Functions lock in one statement and read the clock in the next, so that a wait for the lock cannot make a lease
@@ -211,7 +265,7 @@ comment on function publish.give_back(text, uuid, interval, text) is
     'End a lease of one''s own; with a rest, nobody claims it before that is over; raises DBL01 where it is over already';
 
 create function publish.spend(p_repository text, p_requests integer, p_commits integer, p_request_limit integer,
-                              p_commit_limit integer)
+                              p_commit_limit integer, p_request_window interval, p_commit_window interval)
 returns interval language plpgsql volatile set search_path = publish, pg_temp as $$
 declare t timestamptz; v_wait interval := interval '0'; v_oldest timestamptz;
 begin
@@ -220,15 +274,15 @@ begin
     t := collect.clock();
     if p_requests > 0 then
         select r.at into v_oldest from publish.requests r
-         where r.kind = 'request' and r.at > t - interval '5 minutes'
+         where r.kind = 'request' and r.at > t - p_request_window
          order by r.at desc offset greatest(p_request_limit - p_requests, 0) limit 1;
-        if found then v_wait := greatest(v_wait, v_oldest + interval '5 minutes' - t); end if;
+        if found then v_wait := greatest(v_wait, v_oldest + p_request_window - t); end if;
     end if;
     if p_commits > 0 then
         select r.at into v_oldest from publish.requests r
-         where r.kind = 'commit' and r.at > t - interval '1 hour'
+         where r.kind = 'commit' and r.at > t - p_commit_window
          order by r.at desc offset greatest(p_commit_limit - p_commits, 0) limit 1;
-        if found then v_wait := greatest(v_wait, v_oldest + interval '1 hour' - t); end if;
+        if found then v_wait := greatest(v_wait, v_oldest + p_commit_window - t); end if;
     end if;
     if v_wait = interval '0' then
         insert into publish.requests (kind, repository, at)
@@ -238,5 +292,5 @@ begin
     end if;
     return v_wait;
 end $$;
-comment on function publish.spend(text, integer, integer, integer, integer) is
+comment on function publish.spend(text, integer, integer, integer, integer, interval, interval) is
     'Enter requests and commits in the ledger before they are sent; where a limit is reached, enter nothing and say how long to wait';

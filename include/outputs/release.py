@@ -1,0 +1,114 @@
+"""What a release is: the words in which published files are declared.
+
+Promises: a release says what it is made from, how its files are named and cut, who may see them, under which terms and
+how long they are kept. Public needs a terms entry with a source and a date. Never: no database, no file, no network.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal
+
+from include.contract import Table
+
+WHOLE = "all"
+BULK = 200
+_MONTH = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
+
+
+class ReleaseError(Exception):
+    """A release is declared or asked for in a way that cannot be; the text says what would do."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What an upstream allows to be done with its data, where it says so, and when that was read."""
+
+    note: str
+    source: str = ""
+    read_on: date | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a release and the one file that holds it; `first` to before `after` bound its session dates."""
+
+    name: str
+    path: str
+    first: date | None = None
+    after: date | None = None
+
+
+@dataclass(frozen=True)
+class Release:
+    """One category of published files.
+
+    `table` is the qualified name of the table or view that its rows are read from, `path` the pattern of its files in
+    the repository (`{month}` stands for YYYY-MM), `cut` how it is divided: by the month of the session date, or not
+    at all. A view has a `shape`, which declares its columns, and `made_from` names the tables whose changes make it
+    out of date. `open_items_of` names the listing whose items its rows are, where those that have departed are left
+    out. `calendar` is the trading calendar that its session dates follow, None where they follow none. `priority`
+    orders the releases when several wait: small and urgent ones have small numbers, and those from `BULK` on leave
+    some of each hour's commits to the others. `retention` says how long files are kept.
+    """
+
+    name: str
+    title: str
+    table: str
+    path: str
+    cut: Literal["month", "whole"]
+    terms: Terms
+    visibility: Literal["private", "public"] = "private"
+    shape: Table | None = None
+    made_from: tuple[str, ...] = ()
+    open_items_of: str | None = None
+    calendar: str | None = None
+    priority: int = 100
+    retention: str = "the newest version of each file; earlier ones stay in the history of the repository"
+
+    def __post_init__(self) -> None:
+        """Refuse a declaration that would publish wrongly.
+
+        Raises:
+            ReleaseError: public without terms, a path that does not fit the cut, open items by month, or a view of
+                which nobody knows what it is made from.
+        """
+        if self.visibility == "public" and not (self.terms.source and self.terms.read_on):
+            raise ReleaseError(f"Release {self.name} is public, so its terms must name a source and a date.")
+        if ("{month}" in self.path) != (self.cut == "month"):
+            raise ReleaseError(f"The path {self.path!r} of release {self.name} does not fit its cut, {self.cut}.")
+        if self.open_items_of and self.cut != "whole":
+            raise ReleaseError(f"Release {self.name} is of the items that are open, so it is not cut into months.")
+
+        if (self.shape is None) != (not self.made_from):
+            raise ReleaseError(f"Release {self.name} reads a view: it needs the shape of it and what it is made from.")
+        if self.shape is not None and self.shape.qualified != self.table:
+            raise ReleaseError(f"Release {self.name} is made from {self.table}; its shape is {self.shape.qualified}.")
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables whose changes make its files out of date."""
+        return self.made_from or (self.table,)
+
+    @property
+    def is_bulk(self) -> bool:
+        """Whether it leaves a part of each hour's commits to other releases."""
+        return self.priority >= BULK
+
+    def part(self, name: str) -> Part:
+        """Return a part by its name: a month as YYYY-MM, or `all` where the release is not divided.
+
+        Raises:
+            ReleaseError: the release has no such part.
+        """
+        if self.cut == "whole" and name == WHOLE:
+            return Part(name, self.path)
+        match = _MONTH.fullmatch(name)
+        if self.cut == "whole" or match is None:
+            what = "is not divided" if self.cut == "whole" else "is divided by months (YYYY-MM)"
+            raise ReleaseError(f"Release {self.name} {what}; it has no part {name!r}.")
+        year, month = int(match[1]), int(match[2])
+        after = date(year + month // 12, month % 12 + 1, 1)
+        return Part(name, self.path.replace("{month}", name), date(year, month, 1), after)
