@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from include import settings
-from include.contract import Table
 from include.engine import snapshot
 from include.engine.db import call_and_commit, connect, query
 from include.engine.verdict import where
@@ -39,17 +38,17 @@ def recover(url: str, grace: timedelta | None = None) -> list[str]:
     return told
 
 
-def publication_behind(url: str, tables: Sequence[Table], lease: str, grace: timedelta) -> datetime | None:
+def publication_behind(url: str, marks: Sequence[str], lease: str, grace: timedelta) -> datetime | None:
     """Return since when publication lags, None where it does not, is at work, or is put off.
 
     Args:
-        tables: those that releases are made from.
+        marks: the names under which changes are counted that releases are made from.
         lease: name of the publisher's lease.
         grace: how long a change may wait before it counts.
     """
     connection = connect(url, application="daybook upkeep", statement_timeout=15, autocommit=True)
     try:
-        values = {"tables": [table.qualified for table in tables], "lease": lease, "grace": grace}
+        values = {"tables": list(marks), "lease": lease, "grace": grace}
         row = connection.execute(query("upkeep.publication_behind"), values).fetchone()
     finally:
         connection.close()

@@ -9,6 +9,7 @@ database, no network.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -96,7 +97,7 @@ def card(names: Iterable[str]) -> bytes:
 
 
 def _pattern(release: Release) -> str:
-    return release.path.replace("{month}", "*").replace("{company}", "*")
+    return re.sub(r"{\w+}", "*", release.path)
 
 
 def _row(release: Release) -> str:

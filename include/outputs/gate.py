@@ -73,6 +73,11 @@ class Gate:
             for row, _, _, made in judged
             if any(one.holds for one in made) and row["let_by"] is None
         }
+        if found is not None and found.cut == "scan" and (held or unfit):
+            # Files that are read together go together or not at all.
+            why = next(iter(held.values()), None) or unfit[0][1]
+            held = {row["file_id"]: held.get(row["file_id"], f"goes with another: {why}") for row, _, _, _ in judged
+                    if row["let_by"] is None or unfit}  # fmt: skip
         with self.lease.writing() as connection:
             for row, reason in unfit:
                 _refuse(connection, row, reason)
@@ -93,7 +98,7 @@ class Gate:
             days: Calendar | None = None
             unbuilt: list[str] = []
             if found is not None:
-                values = {"release": name, "tables": list(found.tables), "by_part": found.cut == "month"}
+                values = {"release": name, "tables": list(found.marks), "by_part": found.cut == "month"}
                 unbuilt = [row["partition"] for row in connection.execute(query("publish.unbuilt"), values)]
             if found is not None and found.calendar is not None:
                 decided = connection.execute(query("windows.exceptions"), {"calendar": found.calendar}).fetchall()
@@ -191,14 +196,17 @@ def held(url: str) -> list[Row]:
 def let(url: str, name: str, *, who: str, why: str) -> Row:
     """Let a held file pass, by its number or path; the next run of `publish` sends it. Kept with who and why.
 
+    What goes with it in one commit is let pass as well.
+
     Raises:
         LetRefused: no such file is held, or nobody said who and why.
     """
     if not (who.strip() and why.strip()):
         raise LetRefused("Say who lets it pass and why: both are kept and shown. Nothing was changed.")
     with transaction(url, application="daybook publication", statement_timeout=15) as connection:
-        values = {"name": name.strip(), "who": who.strip(), "why": why.strip()}
-        row = connection.execute(query("publish.let_pass"), values).fetchone()
-    if row is None:
+        together = [each.name for each in releases.RELEASES if each.cut == "scan"]
+        values = {"name": name.strip(), "who": who.strip(), "why": why.strip(), "together": together}
+        rows = connection.execute(query("publish.let_pass"), values).fetchall()
+    if not rows:
         raise LetRefused(f"No check holds a file {name!r}; a newer one may have taken its place. Nothing was changed.")
-    return row
+    return next(row for row in rows if name.strip() in (row["path"], str(row["file_id"])))

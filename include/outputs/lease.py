@@ -8,6 +8,7 @@ local wall clock, no lock held across a request.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 import uuid
@@ -26,6 +27,7 @@ RENEW_SECONDS = 60.0
 MARGIN_SECONDS = 20.0
 
 _LEASE_OVER = "DBL01"
+log = logging.getLogger(__name__)
 
 
 class PublishLeaseLost(Exception):
@@ -155,3 +157,11 @@ def renewed(lease: PublishLease, every: float = RENEW_SECONDS) -> Iterator[None]
     finally:
         over.set()
         thread.join()
+
+
+def give_back_quietly(lease: PublishLease) -> None:
+    """End a lease on the way out, where another error is to be told and not that the lease was over already."""
+    try:
+        lease.give_back()
+    except (PublishLeaseLost, psycopg.Error) as error:
+        log.warning("The lease %s could not be given back and ends by itself: %s", lease.name, error)

@@ -52,7 +52,7 @@ def stale_parts(url: str, release: Release) -> list[str]:
     """Return the parts of a release that changed since their newest file was built, newest part first."""
     stale = query("publish.stale_whole") if release.cut == "whole" else query("publish.stale")
     with transaction(url, application="daybook outbox") as connection:
-        rows = connection.execute(stale, {"release": release.name, "tables": list(release.tables)})
+        rows = connection.execute(stale, {"release": release.name, "tables": list(release.marks)})
         return [row["partition"] for row in rows]
 
 
@@ -88,7 +88,7 @@ def build(
     failed: list[tuple[str, str]] = []
     parts = stale_parts(url, release)
     left: tuple[str, ...] = ()
-    with _connections(url) as warehouse:
+    with snapshots(url) as warehouse:
         for position, name in enumerate(parts):
             if time.monotonic() > until or (stop is not None and stop.is_set()):
                 left = tuple(parts[position:])
@@ -103,7 +103,7 @@ def build(
 
 
 @dataclass(frozen=True)
-class _Warehouse:
+class Warehouse:
     """Two connections: one that reads snapshots, for as long as a large part takes, and one for short writes."""
 
     reading: Connection
@@ -111,7 +111,8 @@ class _Warehouse:
 
 
 @contextmanager
-def _connections(url: str) -> Iterator[_Warehouse]:
+def snapshots(url: str) -> Iterator[Warehouse]:
+    """Give a connection whose transactions are snapshots, and one for short writes."""
     name = "daybook build"
     reading = connect(url, application=name, statement_timeout=_READ_SECONDS, idle_timeout=_READ_SECONDS)
     try:
@@ -119,7 +120,7 @@ def _connections(url: str) -> Iterator[_Warehouse]:
         reading.read_only = True
         writing = connect(url, application=name)
         try:
-            yield _Warehouse(reading, writing)
+            yield Warehouse(reading, writing)
         finally:
             writing.close()
     finally:
@@ -127,7 +128,7 @@ def _connections(url: str) -> Iterator[_Warehouse]:
 
 
 def _build_part(
-    warehouse: _Warehouse, release: Release, table: Table, part: Part, store: OutboxStore, source_run: str
+    warehouse: Warehouse, release: Release, table: Table, part: Part, store: OutboxStore, source_run: str
 ) -> str:
     """Build one part and say what came of it: queued, unchanged or overtaken."""
     for _ in range(_TRIES):
@@ -170,7 +171,7 @@ def _record(
     The note of the version is first: it locks the part against other builders, and it is refused to a snapshot
     that is not newer than the one built last.
     """
-    place = {"release": release.name, "tables": list(release.tables), "partition": part.name, "path": part.path}
+    place = {"release": release.name, "tables": list(release.marks), "partition": part.name, "path": part.path}
     with connection.transaction():
         noted = connection.execute(query("publish.built"), {**place, "version": written.version}).fetchone()
         if noted is None:
@@ -179,22 +180,28 @@ def _record(
         if not _is_new(row["content_hash"] if row else None, written):
             return "unchanged"
         if is_placed:
-            connection.execute(query("publish.replace"), place)
-            connection.execute(
-                query("publish.put"),
-                {
-                    **place,
-                    "content_hash": written.content_hash,
-                    "sha256": written.sha256,
-                    "size": written.size,
-                    "rows": written.rows,
-                    "newest_fetch": written.newest_fetch,
-                    "first_session": written.first_session,
-                    "last_session": written.last_session,
-                    "source_run": source_run,
-                },
-            )
+            put(connection, release, part, written, source_run)
             return "queued"
         # Compared with a file that is no longer the newest: nothing of this is kept.
         raise Rollback()
     return None
+
+
+def put(connection: Connection, release: Release, part: Part, written: parquet.Written, source_run: str) -> None:
+    """Queue a file that is safely in the outbox, in the caller's transaction; it replaces an unsent older one."""
+    place = {"release": release.name, "partition": part.name, "path": part.path}
+    connection.execute(query("publish.replace"), place)
+    connection.execute(
+        query("publish.put"),
+        {
+            **place,
+            "content_hash": written.content_hash,
+            "sha256": written.sha256,
+            "size": written.size,
+            "rows": written.rows,
+            "newest_fetch": written.newest_fetch,
+            "first_session": written.first_session,
+            "last_session": written.last_session,
+            "source_run": source_run,
+        },
+    )

@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -59,11 +60,15 @@ def published_columns(table: Table) -> tuple[Column, ...]:
 
 def arrow_schema(release: Release, table: Table) -> Any:
     """Return the pyarrow schema of a release's files; comments of table and columns travel as metadata."""
+    return schema_of(release, table, published_columns(table))
+
+
+def schema_of(release: Release, table: Table, columns: Sequence[Column]) -> Any:
+    """Return the pyarrow schema of files with these columns of a table or view."""
     import pyarrow as pa
 
     fields = [
-        pa.field(column.name, _arrow_type(column), column.nullable, {"comment": column.comment})
-        for column in published_columns(table)
+        pa.field(column.name, _arrow_type(column), column.nullable, {"comment": column.comment}) for column in columns
     ]
     about = {"release": release.name, "comment": table.comment, "key": ",".join(table.key), "terms": release.terms.note}
     if table.session_date is not None:
@@ -109,41 +114,20 @@ def write(connection: Connection, release: Release, table: Table, part: Part, fi
         PartUnreadable: a value does not fit its declared type.
         OSError: the file cannot be written.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     connection.execute(query("publish.text_form"))
-    place = {"tables": list(release.tables), "partition": part.name}
+    place = {"tables": list(release.marks), "partition": part.name}
     version = _one(connection.execute(query("publish.version"), place).fetchone())["version"]
     where = _where(release, table, part)
     facts = _one(connection.execute(_facts(table, where)).fetchone())
 
     schema = arrow_schema(release, table)
-    names = [column.name for column in published_columns(table)]
     content, rows = hashlib.sha256(_schema_text(table)), 0
-    options: dict[str, Any] = {
-        "compression": "zstd",
-        "compression_level": _COMPRESSION_LEVEL,
-        "version": "2.6",
-        "data_page_version": "1.0",
-        "use_dictionary": True,
-        "write_statistics": True,
-        "store_schema": True,
-        "sorting_columns": [pq.SortingColumn(names.index(name)) for name in table.key],
-    }
-    with file.open("wb") as stream, pq.ParquetWriter(stream, schema, **options) as writer:
+    with writer(file, schema, table.key) as writing:
         for block, count in _blocks(connection, table, where):
             content.update(block)
             rows += count
-            try:
-                batch = _read(block, schema)
-            except pa.ArrowInvalid as error:
-                reason = str(error).partition(". Row:")[0]
-                raise PartUnreadable(f"{release.name} {part.name} cannot be written: {reason}.") from None
-            writer.write_table(batch, row_group_size=ROWS_PER_GROUP)
-    with file.open("rb+") as finished:
-        sha256 = hashlib.file_digest(finished, "sha256").digest()
-        os.fsync(finished.fileno())
+            writing.write_table(read(block, schema, f"{release.name} {part.name}"), row_group_size=ROWS_PER_GROUP)
+    sha256 = synced(file)
     return Written(
         file=file,
         content_hash=content.digest(),
@@ -157,6 +141,48 @@ def write(connection: Connection, release: Release, table: Table, part: Part, fi
     )
 
 
+@contextmanager
+def writer(file: Path, schema: Any, key: Sequence[str], *, level: int | None = None) -> Iterator[Any]:
+    """Give what writes a file of rows in the order of a key: the same rows give the same bytes."""
+    import pyarrow.parquet as pq
+
+    options: dict[str, Any] = {
+        "compression": "zstd",
+        "compression_level": _COMPRESSION_LEVEL if level is None else level,
+        "version": "2.6",
+        "data_page_version": "1.0",
+        "use_dictionary": True,
+        "write_statistics": True,
+        "store_schema": True,
+        "sorting_columns": [pq.SortingColumn(schema.names.index(name)) for name in key],
+    }
+    with file.open("wb") as stream, pq.ParquetWriter(stream, schema, **options) as writing:
+        yield writing
+
+
+def synced(file: Path) -> bytes:
+    """Make a finished file safe on disk and return the hash of its bytes."""
+    with file.open("rb+") as finished:
+        sha256 = hashlib.file_digest(finished, "sha256").digest()
+        os.fsync(finished.fileno())
+    return sha256
+
+
+def read(block: bytes, schema: Any, what: str) -> Any:
+    """Turn rows as the database writes them into an arrow table of the declared types.
+
+    Raises:
+        PartUnreadable: a value does not fit its declared type.
+    """
+    import pyarrow as pa
+
+    try:
+        return _read(block, schema)
+    except pa.ArrowInvalid as error:
+        reason = str(error).partition(". Row:")[0]
+        raise PartUnreadable(f"{what} cannot be written: {reason}.") from None
+
+
 def _one(row: dict[str, Any] | None) -> dict[str, Any]:
     assert row is not None, "an aggregate gives one row"
     return row
@@ -166,6 +192,8 @@ def _where(release: Release, table: Table, part: Part) -> sql.Composable:
     if release.open_items_of is not None:
         key = sql.SQL(", ").join(sql.Identifier(name) for name in table.key)
         return template("export.open_items", stream=sql.Literal(release.open_items_of), key=key)
+    if part.company is not None:
+        return template("export.company", company=sql.Identifier(table.key[0]), value=sql.Literal(part.company))
     if part.first is None or part.after is None:
         return template("export.whole")
     if table.session_date is None:

@@ -27,7 +27,7 @@ from include.engine.db import Connection, Row, query, transaction
 from include.outputs import card, gate, releases
 from include.outputs.gate import Gate, to_send
 from include.outputs.hub import Hub, HubSession, ToSend, session
-from include.outputs.lease import NotClaimed, PublishLease, PublishLeaseLost, claim, renewed
+from include.outputs.lease import NotClaimed, PublishLease, claim, give_back_quietly, renewed
 from include.outputs.ledger import Ledger, LedgerFull, LedgerStopped
 from include.outputs.results import Pace as Pace
 from include.outputs.results import Published as Published
@@ -129,7 +129,7 @@ def publish(
                 stopped = True
             done = run.result()
     except BaseException:
-        _give_back_quietly(lease)
+        give_back_quietly(lease)
         raise
     until = lease.give_back(rest, reason)
     left = sum(row["files"] for row in _waiting(url))
@@ -145,14 +145,6 @@ def crowded(url: str, most: int = SQUASH_AT) -> list[Row]:
 def _waiting(url: str) -> list[Row]:
     with transaction(url, application="daybook publish") as connection:
         return connection.execute(query("publish.waiting")).fetchall()
-
-
-def _give_back_quietly(lease: PublishLease) -> None:
-    """On the way out with another error: that one is to be told, not that the lease could not be given back."""
-    try:
-        lease.give_back()
-    except (PublishLeaseLost, psycopg.Error) as error:
-        log.warning("The lease %s could not be given back and ends by itself: %s", lease.name, error)
 
 
 @dataclass

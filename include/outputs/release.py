@@ -15,6 +15,7 @@ from include.contract import Table
 
 WHOLE = "all"
 BULK = 200
+_COMPANY, _SCAN = re.compile(r"[0-9A-Za-z]{1,20}"), re.compile(r"[A-Za-z0-9_]+(/[A-Za-z0-9_]+)?")
 _MONTH = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
 
 
@@ -33,12 +34,16 @@ class Terms:
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a release and the one file that holds it; `first` to before `after` bound its session dates."""
+    """One part of a release and the one file that holds it.
+
+    `first` to before `after` bound its session dates; `company` is whose rows it holds, where they are one company's.
+    """
 
     name: str
     path: str
     first: date | None = None
     after: date | None = None
+    company: str | None = None
 
 
 @dataclass(frozen=True)
@@ -46,19 +51,20 @@ class Release:
     """One category of published files.
 
     `table` is the qualified name of the table or view that its rows are read from, `path` the pattern of its files in
-    the repository (`{month}` stands for YYYY-MM), `cut` how it is divided: by the month of the session date, or not
-    at all. A view has a `shape`, which declares its columns, and `made_from` names the tables whose changes make it
-    out of date. `open_items_of` names the listing whose items its rows are, where those that have departed are left
-    out. `calendar` is the trading calendar that its session dates follow, None where they follow none. `priority`
-    orders the releases when several wait: small and urgent ones have small numbers, and those from `BULK` on leave
-    some of each hour's commits to the others. `retention` says how long files are kept.
+    the repository (`{month}` stands for YYYY-MM), `cut` how it is divided: by the month of the session date, by the
+    company (`{company}`, its number), into scans over all companies (`{scan}`), which are built apart (`prebuild`) and
+    go in one commit, or not at all. A view has a `shape`, which declares its columns, and `made_from` names the tables
+    whose changes make it out of date. `open_items_of` names the listing whose items its rows are, where those that
+    have departed are left out. `calendar` is the trading calendar that its session dates follow, None where they
+    follow none. `priority` orders the releases when several wait: small and urgent ones have small numbers, and those
+    from `BULK` on leave some of each hour's commits to the others. `retention` says how long files are kept.
     """
 
     name: str
     title: str
     table: str
     path: str
-    cut: Literal["month", "whole"]
+    cut: Literal["month", "whole", "company", "scan"]
     terms: Terms
     visibility: Literal["private", "public"] = "private"
     shape: Table | None = None
@@ -77,12 +83,11 @@ class Release:
         """
         if self.visibility == "public" and not (self.terms.source and self.terms.read_on):
             raise ReleaseError(f"Release {self.name} is public, so its terms must name a source and a date.")
-        if ("{month}" in self.path) != (self.cut == "month"):
+        if re.findall(r"{\w+}", self.path) != ([] if self.cut == "whole" else [f"{{{self.cut}}}"]):
             raise ReleaseError(f"The path {self.path!r} of release {self.name} does not fit its cut, {self.cut}.")
         if self.open_items_of and self.cut != "whole":
             raise ReleaseError(f"Release {self.name} is of the items that are open, so it is not cut into months.")
-
-        if (self.shape is None) != (not self.made_from):
+        if self.cut != "scan" and (self.shape is None) != (not self.made_from):
             raise ReleaseError(f"Release {self.name} reads a view: it needs the shape of it and what it is made from.")
         if self.shape is not None and self.shape.qualified != self.table:
             raise ReleaseError(f"Release {self.name} is made from {self.table}; its shape is {self.shape.qualified}.")
@@ -93,21 +98,36 @@ class Release:
         return self.made_from or (self.table,)
 
     @property
+    def marks(self) -> tuple[str, ...]:
+        """The names under which changes of these tables are counted: by their own parts, or by company."""
+        by_company = self.cut in ("company", "scan")
+        return tuple(f"{table}:company" for table in self.tables) if by_company else self.tables
+
+    @property
     def is_bulk(self) -> bool:
         """Whether it leaves a part of each hour's commits to other releases."""
         return self.priority >= BULK
 
     def part(self, name: str) -> Part:
-        """Return a part by its name: a month as YYYY-MM, or `all` where the release is not divided.
+        """Return a part by its name: a month as YYYY-MM, a company, a scan, or `all` where it is not divided.
 
         Raises:
             ReleaseError: the release has no such part.
         """
         if self.cut == "whole" and name == WHOLE:
             return Part(name, self.path)
+        if self.cut == "company" and _COMPANY.fullmatch(name):
+            return Part(name, self.path.replace("{company}", name), company=name)
+        if self.cut == "scan" and _SCAN.fullmatch(name):
+            return Part(name, self.path.replace("{scan}", name))
         match = _MONTH.fullmatch(name)
-        if self.cut == "whole" or match is None:
-            what = "is not divided" if self.cut == "whole" else "is divided by months (YYYY-MM)"
+        if self.cut != "month" or match is None:
+            what = {
+                "whole": "is not divided",
+                "month": "is divided by months (YYYY-MM)",
+                "company": "has a file for each company",
+                "scan": "has a file for each scan",
+            }[self.cut]
             raise ReleaseError(f"Release {self.name} {what}; it has no part {name!r}.")
         year, month = int(match[1]), int(match[2])
         after = date(year + month // 12, month % 12 + 1, 1)

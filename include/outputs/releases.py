@@ -217,12 +217,14 @@ def fed_by(tables: Iterable[Table]) -> tuple[tuple[Release, Table], ...]:
     """Return the releases that are made from these tables, each with what declares its columns, by priority."""
     declared = {table.qualified: table for table in tables}
     found = [
-        (each, each.shape or declared[each.table]) for each in RELEASES if any(name in declared for name in each.tables)
+        (each, each.shape or declared[each.table])
+        for each in RELEASES
+        if each.cut != "scan" and any(name in declared for name in each.tables)
     ]
     return tuple(sorted(found, key=lambda pair: pair[0].priority))
 
 
-def feeding(tables: Iterable[Table]) -> list[Table]:
-    """Return those of the tables that some release is made from."""
-    names = {name for each in RELEASES for name in each.tables}
-    return [table for table in tables if table.qualified in names]
+def feeding(tables: Iterable[Table]) -> list[str]:
+    """Return the names under which changes of these tables are counted that some release is made from."""
+    declared = {table.qualified for table in tables}
+    return sorted({mark for each in RELEASES if declared & set(each.tables) for mark in each.marks})

@@ -1,8 +1,8 @@
 """The outbox folder: finished files under the hash of their bytes.
 
 Promises: a file appears under its name whole and is never written over; one that is damaged is moved aside, so
-that it can be looked at and made again. The root is a local path, or any fsspec URL. Never: nothing is deleted
-here, and no database is used.
+that it can be looked at and made again. The root is a local path, or any fsspec URL. Never: nothing of an outbox is
+deleted, and no database is used.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,6 +109,14 @@ class OutboxStore:
         if found != sha256:
             raise FileUnfit(f"{source.name} in the outbox {self.address} holds other bytes than its name says")
         return local
+
+    def keep_only(self, names: Collection[str]) -> None:
+        """Remove all files but those of some hashes (hex); for what can be made again, and never for an outbox."""
+        if not self.root.exists():
+            return
+        for path in self.root.iterdir():
+            if path.suffix == ".parquet" and path.stem not in names:
+                path.unlink()
 
 
 def _digest(path: UPath) -> bytes:

@@ -3,7 +3,9 @@
 select s.partition
   from publish.stale s
   left join publish.built b on b.release = %(release)s and b.partition = s.partition
- where s.table_name = any(%(tables)s) and s.version > coalesce(b.version, 0)
+ where s.table_name = any(%(tables)s)
+ group by s.partition, b.version
+having sum(s.version) > coalesce(b.version, 0)
  order by s.partition desc;
 
 -- name: stale_whole
@@ -207,10 +209,13 @@ select file_id, release, path, rows, size, reason, source_run, updated_at
  order by file_id;
 
 -- name: let_pass
--- Somebody lets a held file pass.
+-- Somebody lets a held file pass, and with it those that go in one commit with it.
 update publish.files
    set state = 'waiting', let_by = %(who)s, let_why = %(why)s, let_at = collect.clock(), updated_at = collect.clock()
- where state = 'held' and (file_id::text = %(name)s or path = %(name)s)
+ where state = 'held'
+   and (%(name)s in (path, file_id::text)
+        or release = any(%(together)s)
+           and release in (select h.release from publish.files h where h.state = 'held' and %(name)s in (h.path, h.file_id::text)))
 returning file_id, release, path, reason;
 
 -- name: manifest

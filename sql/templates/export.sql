@@ -27,3 +27,23 @@ exists (select 1 from collect.items i where i.stream = {stream} and i.item_key =
 -- name: text_order
 -- Text is ordered by its bytes, the same on every server whatever its collation.
 {column} collate "C";
+
+-- name: company
+-- The rows of one company.
+{company} = {value};
+
+-- name: only
+-- The rows of one kind.
+{column} = {value};
+
+-- name: field
+-- A field of a JSON column, as a column of its own.
+{values} ->> {field} as {column};
+
+-- name: of_companies
+-- Rows of some companies in key order, as text in which null and an empty string differ.
+copy (select {columns} from {table} where {company} = any({companies}) and {part} order by {order}) to stdout with (format csv, force_quote *, encoding 'utf8');
+
+-- name: newest_of_companies
+-- The newest fetch among the rows of each company.
+select {company} as company, max(fetch_id) as newest_fetch from {table} where {company} = any({companies}) and {part} group by 1;

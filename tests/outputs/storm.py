@@ -121,11 +121,11 @@ def deadly(kills: int, dice: random.Random) -> Iterator[list[str]]:
     around(publisher._Run, "_confirm")
     around(publisher._Run, "_look")
     around(Gate, "admit")
-    quietly = publisher._give_back_quietly
+    quietly = publisher.give_back_quietly
     # Who is killed gives nothing back.
     patch.setattr(
         publisher,
-        "_give_back_quietly",
+        "give_back_quietly",
         lambda lease: None if isinstance(sys.exc_info()[1], Killed) else quietly(lease),
     )
     try:

@@ -43,7 +43,7 @@ class Killed(BaseException):
 
 def killed_in(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     """Make the publisher die at a place, its lease still held as after a real kill."""
-    monkeypatch.setattr(publisher, "_give_back_quietly", lambda lease: None)
+    monkeypatch.setattr(publisher, "give_back_quietly", lambda lease: None)
     if place == "before the commit is sent":
         monkeypatch.setattr(HubSession, "commit", _die)
     elif place == "after the commit, before it is written down":

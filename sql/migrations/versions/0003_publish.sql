@@ -187,11 +187,40 @@ comment on column publish.built.tables is 'Tables that it is made from, schema.n
 comment on column publish.built.version is 'Version of the part that its newest file was built from; 0 where it must be built again';
 comment on column publish.built.built_at is 'When';
 
+create table publish.pieces (
+    release       text not null,
+    part          text not null,
+    company       text not null,
+    version       bigint not null,
+    shape         bytea not null,
+    sha256        bytea check (octet_length(sha256) = 32),
+    row_group     integer not null,
+    rows          bigint not null,
+    digest        bytea not null check (octet_length(digest) = 32),
+    newest_fetch  bigint,
+    built_at      timestamptz(6) not null,
+    primary key (release, part, company)
+);
+comment on table publish.pieces is 'What was built of each company for files over all of them, so that only what changed is read again; made anew where it is lost';
+comment on column publish.pieces.release is 'Release';
+comment on column publish.pieces.part is 'Part of it';
+comment on column publish.pieces.company is 'Company';
+comment on column publish.pieces.version is 'Version of what is known of the company that it was built from; behind publish.stale means out of date';
+comment on column publish.pieces.shape is 'Fingerprint of the columns that it was built with';
+comment on column publish.pieces.sha256 is 'File beside the outbox that holds it; null where the company has no rows';
+comment on column publish.pieces.row_group is 'Row group of that file';
+comment on column publish.pieces.rows is 'Rows';
+comment on column publish.pieces.digest is 'SHA-256 of its rows as the database writes them';
+comment on column publish.pieces.newest_fetch is 'Newest fetch that it contains';
+comment on column publish.pieces.built_at is 'When';
+
 create view publish.behind as
     select s.table_name, s.partition, s.version, s.marked_at
       from publish.stale s
      where not exists (select from publish.built b
-                        where s.table_name = any(b.tables) and b.partition = s.partition and b.version >= s.version)
+                        where s.table_name = any(b.tables) and b.partition = s.partition
+                          and b.version >= (select sum(t.version) from publish.stale t
+                                             where t.table_name = any(b.tables) and t.partition = s.partition))
        -- A release that is not divided is built from all parts of its tables together.
        and not exists (select from publish.built b
                         where s.table_name = any(b.tables) and b.partition = 'all'
@@ -294,3 +323,15 @@ begin
 end $$;
 comment on function publish.spend(text, integer, integer, integer, integer, interval, interval) is
     'Enter requests and commits in the ledger before they are sent; where a limit is reached, enter nothing and say how long to wait';
+
+create function publish.mark_companies() returns trigger language plpgsql volatile set search_path = publish, pg_temp as $$
+begin
+    insert into publish.stale as p (table_name, partition, marked_at)
+    select format('%s.%s:company', tg_table_schema, tg_table_name), c.corp_code, collect.clock()
+      from (select distinct n.corp_code from changed n) c
+     order by c.corp_code
+    on conflict (table_name, partition) do update set version = p.version + 1, marked_at = excluded.marked_at;
+    return null;
+end $$;
+comment on function publish.mark_companies() is
+    'Trigger of a statement whose changed rows have a corp_code: these companies changed, for files that are made by company';
