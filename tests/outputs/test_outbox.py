@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from datetime import date
 from pathlib import Path
 
 import psycopg
@@ -332,3 +333,39 @@ def test_an_outbox_in_an_object_store_holds_the_same_files(database: str, tmp_pa
     assert hashlib.sha256(copy.read_bytes()).digest() == file["sha256"]
     with pytest.raises(FileUnfit, match="missing"):
         store.checked_copy(bytes(32), tmp_path)
+
+
+# --- ways in which others lost what was published ------------------------------------------------------
+
+
+def test_a_change_in_the_last_row_alone_is_a_new_file_though_its_beginning_and_size_are_the_same(
+    database: str, root: Path
+) -> None:
+    rows = [market.row(date(2026, 9, 1), f"SYM{n:06d}", f"{hash_like(n)}.000001") for n in range(6_000)]
+    market.save(database, rows)
+    run(database, root)
+    (first,) = market.files(database)
+    market.save(database, [market.row(date(2026, 9, 1), "SYM005999", f"{hash_like(5_998)}.000001")])
+    assert run(database, root).queued == (MONTH,)
+    second = market.files(database)[-1]
+    one, other = ((root / f"{each['sha256'].hex()}.parquet").read_bytes() for each in (first, second))
+    assert len(one) > 1 << 16
+    assert one[: 1 << 14] == other[: 1 << 14]
+    assert first["content_hash"] != second["content_hash"]
+
+
+def hash_like(number: int) -> int:
+    """A number without a pattern, so that a file of them does not pack to nothing."""
+    return int.from_bytes(hashlib.sha256(str(number).encode()).digest()[:4], "big")
+
+
+def test_a_correction_takes_the_place_of_the_number_before_and_never_stands_beside_it(
+    database: str, root: Path
+) -> None:
+    market.save(database, [market.row(date(2026, 9, 1), "ABC", "10")])
+    run(database, root)
+    market.save(database, [market.row(date(2026, 9, 1), "ABC", "11")])
+    run(database, root)
+    file = market.files(database)[-1]
+    table = pq.read_table(root / f"{file['sha256'].hex()}.parquet")
+    assert [str(value) for value in table.column("short_volume").to_pylist()] == ["11.000000"]

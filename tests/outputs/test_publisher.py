@@ -15,7 +15,7 @@ from typing import Any
 import psycopg
 import pyarrow.parquet as pq
 import pytest
-from huggingface_hub import HfApi
+from huggingface_hub import HfApi, constants
 
 from include.outputs import releases
 from include.outputs.hub import Hub, download
@@ -293,3 +293,33 @@ def test_a_private_release_is_never_sent_where_others_can_see_it(
         run(waiting, hub, root)
     assert on_the_hub(running) == 0
     assert market.states(waiting) == [(MONTH, "waiting")]
+
+
+def test_a_wrong_404_is_never_read_as_no_history(waiting: str, hub: Hub, root: Path, running: RunningSandbox) -> None:
+    run(waiting, hub, root)
+    put(waiting, root, market.month("2026-08"))
+    missing = {"X-Error-Code": "RepoNotFound"}
+    running.fault(match={"kind": "repo_info"}, status=404, headers=missing, body='{"error": "Repository not found"}')
+    assert run(waiting, hub, root).files == 1
+    # Both months are there: nothing was begun anew, and nothing is ever read from the Hub and written back.
+    for file in market.files(waiting):
+        assert hashlib.sha256(download(hub, file["path"])).digest() == file["sha256"]
+    (repository,) = running.control("GET", "hub")["repositories"]
+    assert (repository["private"], on_the_hub(running)) == (True, 2)
+
+
+def test_a_count_that_is_full_in_the_middle_of_an_upload_puts_the_rest_off(
+    database: str, hub: Hub, root: Path, running: RunningSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    many(database, root, 8)
+    # Sent as large files each of them is asked about once more: the eighth of them is one too many.
+    done = run(database, hub, root, replace(QUICK, request_limit=10))
+    assert (done.files, done.waiting, on_the_hub(running)) == (0, 8, 0)
+    assert "requests were sent" in (done.put_off_reason or "")
+    assert sum(asked(running).values()) - asked(running)["lfs_put"] <= 10
+    with psycopg.connect(database) as connection:
+        connection.execute("delete from publish.requests")
+        connection.execute("update publish.leases set put_off_until = collect.clock()")
+    assert run(database, hub, root).files == 8
+    assert on_the_hub(running) == 1
