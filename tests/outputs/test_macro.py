@@ -10,12 +10,12 @@ from typing import Any
 import psycopg
 import pyarrow.parquet as pq
 
+from include import registry
 from include.outputs import releases
 from include.outputs.outbox import build
-from include.sources import ecos, fred
 from tests.outputs import market
 
-TABLES = {table.qualified: table for source in (fred, ecos) for s in source.SOURCE.streams for table in s.tables}
+TABLES = {table.qualified: table for stream in registry.streams() for table in stream.tables}
 FOR_EVER = date(9999, 12, 31)
 
 
