@@ -9,7 +9,7 @@ import pytest
 
 from include.contract import ParseError
 from include.settings import ROOT
-from include.sources.dart import documents, text
+from include.sources.dart import chapters, documents, text
 
 SAMPLES = ROOT.parent / "shared" / "upstream" / "samples" / "dart"
 
@@ -39,7 +39,7 @@ def test_the_recorded_document_is_read_right() -> None:
     assert [each.slot for each in chapters] == ["D-0-0-0-0", "D-0-1-0-0"]
     tables = [table for each in found.sections for table in each.tables]
     assert len(tables) == 5
-    cells = {cell.code: cell for table in tables for cell in table.cells if cell.code}
+    cells = {cell.code: cell for table in tables for cell in table.fields}
     assert cells["OSM_203_01"].text.startswith("당사의 주권이 2025년 2월 10일 부로 코스닥시장 상장규정 제73조에")
     assert (cells["OSM_203_06"].text, cells["OSM_203_07"].text) == ("1", "-")
     assert (cells["OSM_203_05"].value, cells["OSM_203_08"].value) == ("20250210", "Y")
@@ -72,7 +72,7 @@ def test_a_document_that_is_not_well_formed_is_read_the_same_in_every_encoding(e
     assert first.blocks[:4] == ["A & B <표 1> 참조, A<B 이고 C>D 똠", "가나다", "2. 다음 줄", "(단위 : 백만원)"]
     (table,) = first.tables
     assert table.grid == [["매출", "금액", ""], ["합계", "1,000 2,000", "△1,234"], ["", "3", "4"]]
-    assert (table.unit, table.cells[4].code) == ("백만원", "X")
+    assert (table.unit, table.fields) == ("백만원", (chapters.Cell(1, 2, "△1,234", "X"),))
     # What a chapter within it says is not said twice.
     assert "세부 글" not in first.text
     assert found.text.count("세부 글") == 1
@@ -94,12 +94,14 @@ def test_plain_text_has_a_line_for_a_row_and_drops_scripts() -> None:
         "<html><head><style>p{}</style><script>if (a<b) x()</script></head><body><table><tr><td>가</td><td>1</td></tr>"
     )
     page += "<tr><td>나</td><td>2<br>3</td></tr></table><!-- <p>9</p> --><p>끝 &amp; &#48;</p></body></html>"
-    assert text.plain(page) == "가\t1\n나\t2 3\n끝 & 0"
-    (section,) = documents.sections_of(page)
+    assert text.plain(page.encode()).text == "가\t1\n나\t2 3\n끝 & 0"
+    (section,) = chapters.of(page)
     assert section.level == 0
     assert section.tables[0].grid == [["가", "1"], ["나", "2 3"]]
-    assert text.plain("<p>a<script>never ends") == "anever ends"
-    assert text.plain("<P>갑 <당기> <전기> <SPAN>을</SPAN> <SPAN>병</SPAN></P>") == "갑 <당기> <전기> 을 병"
+    assert text.plain(b"<p>a<script>never ends").text == "anever ends"
+    assert (
+        text.plain("<P>갑 <당기> <전기> <SPAN>을</SPAN> <SPAN>병</SPAN></P>".encode()).text == "갑 <당기> <전기> 을 병"
+    )
 
 
 def test_the_filing_is_told_from_what_is_attached_to_it_whatever_their_order_and_size() -> None:
@@ -117,3 +119,32 @@ def test_the_filing_is_told_from_what_is_attached_to_it_whatever_their_order_and
         documents.read(packed(), number)
     with pytest.raises(ParseError, match="cannot be read"):
         documents.read(packed(a=main)[:60], number)
+
+
+@pytest.mark.parametrize(
+    ("page", "plain", "grid"),
+    [
+        # Less-than signs before a tag, in and beside cells that nobody closes.
+        ("<P>10% < 15% 이고<TABLE><TR><TD>a < b<TD>1<TR><TD>2</TABLE>", "10% < 15% 이고\na < b\t1\n2",
+         [["a < b", "1"], ["2", ""]]),
+        # A value with the sign that ends a tag, a comment with one, a script between tags.
+        ('<P A="x > y">가</P><!-- a > b <TD>9 --><TABLE><TR><TD B="1>2">3</TABLE>', "가\n3", [["3"]]),
+        ("<P>가</P><script>if (a<b) x('<td>9')</script><TABLE><TR><TD>3</TABLE>", "가\n3", [["3"]]),
+        ("<TABLE><TR><TD ROWSPAN=2>가<TD COLSPAN=2>1<TR><TD>2<TD>3<TR><TD>4</TABLE>", "가\t1\n2\t3\n4",
+         [["가", "1", ""], ["", "2", "3"], ["4", "", ""]]),
+        # A table within a cell is that cell's text.
+        ("<TABLE><TR><TD>가<TABLE><TR><TD>1<TD>2</TABLE></TD><TD>3</TABLE>", "가\n1\t2\n3", [["가 1 2", "3"]]),
+        ("<TD>밖 <TR>가</TR><P>나<TABLE></TABLE>", "밖\n가\n나", []),
+    ],
+)  # fmt: skip
+def test_what_is_not_well_formed_loses_no_text_and_makes_up_no_column(
+    page: str, plain: str, grid: list[list[str]]
+) -> None:
+    (section,) = chapters.of(page)
+    assert [table.grid for table in section.tables] == ([grid] if grid else [])
+    assert text.plain(page.encode()).text == plain
+    digits = sorted(filter(str.isdigit, plain))
+    assert sorted(filter(str.isdigit, section.text)) == digits
+    # The same where what is odd stands somewhere else in the document.
+    assert chapters.of(f'{page}<P A=">">') == (section,)
+    assert text.plain(f'{page}<P A=">">'.encode()).text == plain

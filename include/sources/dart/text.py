@@ -31,8 +31,6 @@ _HTML = (
 KNOWN = frozenset(f"{_HOUSE} {_HTML}".split())
 
 _TAG = re.compile(r"(<[^<>]++>)")
-# Tags with nothing but blanks between them, as one piece: half as many pieces.
-_RUN = re.compile(r"(<[^<>]++>(?: ?<[^<>]++>)*+)")
 _QUOTED_TAG = re.compile(r'(</?[A-Za-z][^<>"]*(?:"[^"<]*"[^<>"]*)*>|<[^<>]+>)')
 _NAME = re.compile(r"</?([A-Za-z][A-Za-z0-9:_-]*)")
 # What may stand behind a name: nothing, a slash, or something with a value.
@@ -41,6 +39,7 @@ _REST = re.compile(
 )
 _ASIDE = re.compile(r"<!--.*?-->|<\?[^<>]*\?>|<!DOCTYPE[^<>]*>|<(script|style)\b.*?</\1\s*>", re.DOTALL | re.IGNORECASE)
 _SCRIPT = re.compile(r"<(?:script|style)\b", re.IGNORECASE)
+_ASIDE_BEGINS = re.compile(r"<!|<(?:script|style)\b", re.IGNORECASE)
 _CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 _ENTITY = re.compile(r"&(#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
 # In neither encoding does any of them stand within a character.
@@ -108,19 +107,26 @@ def _character(found: re.Match[str]) -> str:
     return chr(number) if is_character else " "
 
 
-def pieces(text: str, pattern: re.Pattern[str] = _TAG) -> list[str]:
-    """Cut a document: text and tags in turn, beginning and ending with text; comments and scripts are left out."""
-    if "<!" in text:
-        text = _CDATA.sub(lambda found: found[1].replace("<", "&lt;"), text)
-        text = _ASIDE.sub(" ", text)
-    cut = pattern.split(text)
-    # What is rare is looked for among the spellings of tags, which are few; in the text it would cost a third more.
-    spellings = set(cut[1::2])
-    if any(_SCRIPT.search(tag) for tag in spellings):
-        text = _ASIDE.sub(" ", text)
-        cut = pattern.split(text)
-    # A value in quotes may hold the sign that ends a tag.
-    return _QUOTED_TAG.split(text) if any(tag.count('"') % 2 for tag in spellings) else cut
+class Odd(Exception):
+    """A document holds what is rare: a comment, a script, or a value in quotes with the sign that ends a tag."""
+
+
+def tags_of(run: str) -> list[str]:
+    """Cut a run of tags: text and tags in turn, beginning and ending with text.
+
+    Raises:
+        Odd: where its tags end cannot be told from it alone; then the document is cut by `pieces`.
+    """
+    cut = _TAG.split(run)
+    if _ASIDE_BEGINS.search(run) or any(tag.count('"') % 2 for tag in cut[1::2]):
+        raise Odd
+    return cut
+
+
+def pieces(text: str) -> list[str]:
+    """Cut a whole document like that, whatever it holds; comments and scripts are left out."""
+    text = _CDATA.sub(lambda found: found[1].replace("<", "&lt;"), text)
+    return _QUOTED_TAG.split(_ASIDE.sub(" ", text))
 
 
 # --- the plain text -----------------------------------------------------------------------------------
@@ -133,17 +139,31 @@ _LINE = frozenset(_LINES_BEGIN.split()) | frozenset(f"/{name}" for name in _LINE
 _CELL = frozenset(("TD", "TH", "TE", "TU"))
 
 
-class _Plain(dict[str, str]):
+# Tags with nothing but blanks between and behind them, as one piece: half as many pieces. What it takes for a tag may
+# hold the beginning of another, and is looked at again; looking for that in the whole text would take twice as long.
+_RUN = re.compile(rb"(<[^>]*+>(?: *+<[^>]*+>)*+ *+)")
+_BLANKS = bytes.maketrans(b"\t\n\r", b"   ")
+_BYTES_CDATA = re.compile(rb"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
+_BYTES_ASIDE = re.compile(_ASIDE.pattern.encode(), re.DOTALL | re.IGNORECASE)
+_BYTES_QUOTED_TAG = re.compile(_QUOTED_TAG.pattern.encode())
+
+
+class _Plain(dict[bytes, bytes]):
     """What each tag, or run of tags, comes to, found out once for each spelling."""
 
-    def __missing__(self, run: str) -> str:
-        parts = _TAG.split(run)
-        if all(map(name_of, parts[1::2])):
-            # Blanks between two tags within a line keep their words apart.
-            said = "".join(map(self._one, parts[1::2])) or (" " if " " in parts[2:-1:2] else "")
-        else:
-            said = "".join(self._one(part) if place % 2 else part for place, part in enumerate(parts))
-        self[run] = said
+    def __init__(self, *, looks_for_odd: bool) -> None:
+        super().__init__()
+        self.looks_for_odd = looks_for_odd
+
+    def __missing__(self, run: bytes) -> bytes:
+        # Names and signs are ASCII in both encodings; all else comes out as it went in.
+        spelled = run.decode("latin-1")
+        parts = tags_of(spelled) if self.looks_for_odd else _QUOTED_TAG.split(spelled)
+        text = "".join(self._one(part) if place % 2 else part for place, part in enumerate(parts))
+        if not text.strip(" ") and " " in text:
+            # Blanks between tags keep the words beside them apart.
+            text = " "
+        self[run] = said = text.encode("latin-1")
         return said
 
     def _one(self, tag: str) -> str:
@@ -159,23 +179,29 @@ class _Plain(dict[str, str]):
         return said
 
 
-_INDENTED = re.compile(r"\n\s+")
-# Blanks of every kind, then those beside an end of a line or cell, until none is left.
-_SPACES = ("\xa0", "\u3000", "\r")
-_DOUBLED = (("  ", " "), (" \t", "\t"), ("\t ", "\t"), (" \n", "\n"), ("\t\n", "\n"))
+_SPACES = re.compile(r"  +")
 
 
-def plain(text: str) -> str:
-    """Return the text alone: a line for each paragraph and row, cells with a tab between them."""
-    cut = pieces(text.replace("\n", " "), _RUN)
-    cut[1::2] = map(_Plain().__getitem__, cut[1::2])
-    joined = "".join(cut)
-    for space in _SPACES:
-        joined = joined.replace(space, " ")
-    for doubled, single in _DOUBLED:
-        while doubled in joined:
-            joined = joined.replace(doubled, single)
-    return unescape(_INDENTED.sub("\n", joined)).strip()
+def plain(content: bytes) -> Decoded:
+    """Return the text of a document alone: a line for each paragraph and row, cells with a tab between them.
+
+    Tags are taken out before the text is decoded, which is as safe: in neither encoding is a sign that begins or ends a
+    tag within a character, nor is it taken into one that is broken off. It leaves half as much to be decoded.
+    """
+    body = content.removeprefix(b"\xef\xbb\xbf").translate(_BLANKS, _CONTROLS)
+    try:
+        cut = _RUN.split(body)
+        cut[1::2] = map(_Plain(looks_for_odd=True).__getitem__, cut[1::2])
+    except Odd:
+        body = _BYTES_CDATA.sub(lambda found: found[1].replace(b"<", b"&lt;"), body)
+        cut = _BYTES_QUOTED_TAG.split(_BYTES_ASIDE.sub(b" ", body))
+        cut[1::2] = map(_Plain(looks_for_odd=False).__getitem__, cut[1::2])
+    decoded = decode(b"".join(cut))
+    # Blanks are one at most, and none beside the end of a line or cell; no line is empty.
+    joined = _SPACES.sub(" ", decoded.text.replace("\xa0", " ").replace("\u3000", " "))
+    joined = joined.replace(" \t", "\t").replace("\t ", "\t")
+    kept = "\n".join(filter(None, map(str.strip, joined.split("\n"))))
+    return Decoded(unescape(kept).strip(), decoded.encoding, decoded.replaced)
 
 
 def lines(text: str) -> Iterator[str]:

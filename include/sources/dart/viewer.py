@@ -42,6 +42,7 @@ _SELECT = re.compile(r"<select\b[^>]*\bid\s*=\s*['\"]?(?P<id>att|family)\b[^>]*>
 _OPTION = re.compile(r"<option\b[^>]*\bvalue\s*=\s*(?:\"([^\"]*)\"|'([^']*)')[^>]*>([^<]*)", re.I)
 _DOWNLOAD = re.compile(r"\bbtnDown\b|/pdf/download/|openPdfDownload\s*\(\s*['\"]", re.I)
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.S | re.I)
+_PAGE_TITLE = re.compile(rb"<title[^>]*>.*?</title>", re.S | re.I)
 _KEPT_OUT = re.compile(
     r"접[근속]\s*차단|비정상적인 접근|\b(?:access|request)\s+(?:denied|blocked)\b|^blocked$|unusual traffic", re.I
 )
@@ -278,9 +279,9 @@ def read(answers: Sequence[Answer]) -> Reading:
         raise ParseError(f"{_number(first.request)} has {len(main.parts)} parts, and {len(pages)} of them are there")
     texts, replaced = [], 0
     for page in sorted(pages, key=lambda each: int(each.request.about["part"])):
-        decoded = reading.decode(page.body.read())
+        decoded = reading.plain(_PAGE_TITLE.sub(b" ", page.body.read()))
         replaced += decoded.replaced
-        texts.append(reading.plain(_TITLE.sub(" ", decoded.text)))
+        texts.append(decoded.text)
     text = "\n".join(each for each in texts if each)
     state: Literal["text", "no_body", "download_only"] = "text" if text else "no_body"
     if main.is_download_only:
