@@ -171,7 +171,9 @@ def reach(source: Source, *, asks: bool = True) -> Credentials:
 
 def _worker(source: Source, who: str, stop: Stop, *, asks: bool = True) -> cycle.Worker:
     owner = f"the command line of {who} on {holder()}"
-    return cycle.Worker(warehouse(), RawStore(settings.load().raw_root), reach(source, asks=asks), owner, stop)
+    settled = settings.load()
+    raw = RawStore(settled.raw_root)
+    return cycle.Worker(warehouse(), raw, reach(source, asks=asks), owner, stop, files=settled.files_root)
 
 
 def _verdicts(work: Callable[[], Verdict | None], stop: Stop) -> Iterator[Verdict]:

@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, BinaryIO, Literal, Protocol
 
+from include.bulk import Archive as Archive
+from include.bulk import Made as Made
+from include.bulk import Making as Making
 from include.reach import Credentials as Credentials
 from include.reach import Key as Key
 from include.reach import Quota as Quota
@@ -19,6 +22,12 @@ from include.reach import QuotaUsedUp as QuotaUsedUp
 from include.refusals import AnswerError as AnswerError
 from include.refusals import DefiniteRefusal as DefiniteRefusal
 from include.refusals import ParseError as ParseError
+from include.shapes import Column as Column
+from include.shapes import Rejected as Rejected
+from include.shapes import Rule as Rule
+from include.shapes import SqlType as SqlType
+from include.shapes import Table as Table
+from include.shapes import Usual as Usual
 from include.states import TERMINAL as TERMINAL
 from include.states import AnswerClass as AnswerClass
 from include.states import BudgetReason as BudgetReason
@@ -49,7 +58,8 @@ class Request:
     are kept with the fetch and given back with the answer whenever it is read again. `read_from` names a stream and one
     of its units: the first page of what is stored of it stands in for an answer, and nobody is asked. `is_known`: the
     upstream itself has named it: what is not there yet stays pending, though the poll may be complete without it, and
-    many of them missing one after the other are a trouble of access.
+    many of them missing one after the other are a trouble of access. `archive` says that the answer is one, and how it
+    is taken in. `awaits_change`: an answer that nothing changed is "not yet", as new data is expected.
     """
 
     key: str
@@ -67,6 +77,8 @@ class Request:
     about: Mapping[str, Any] = field(default_factory=dict)
     read_from: tuple[str, str] | None = None
     is_known: bool = False
+    archive: Archive | None = None
+    awaits_change: bool = False
 
 
 class Body(Protocol):
@@ -108,96 +120,6 @@ class Unit:
 
 
 # --- what a stream gives ------------------------------------------------------------------------------
-
-SqlType = Literal["text", "numeric", "bigint", "integer", "smallint", "boolean", "date", "timestamptz", "jsonb"]
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column of a table: its SQL type (with precision where numeric), whether it may be null, what it means."""
-
-    name: str
-    type: SqlType
-    comment: str
-    nullable: bool = False
-    precision: tuple[int, int] | None = None
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A check over every staged row; a row that breaks it goes to quarantine under the rule's name.
-
-    `kind` chooses the check: `not_blank` (text with something in it), `not_negative`, `at_most` (the first
-    column is not greater than the second) or `in_unit` (the column equals the unit's session date).
-    """
-
-    name: str
-    kind: Literal["not_blank", "not_negative", "at_most", "in_unit"]
-    columns: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Usual:
-    """A column that may be null and nearly never is.
-
-    Where more than `most_missing` (a share) of a window's rows, of `of_rows` at least, have none, that is told: the
-    upstream may have renamed it.
-    """
-
-    column: str
-    most_missing: float
-    of_rows: int = 20
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table, declared once: the migration, staging, merge, parquet schema and data dictionary follow it.
-
-    `key` identifies a row; `session_date` names the column with the market's own day. `version` names a column
-    (never null) by which the upstream itself orders its answers; a row gives way only to a greater one of
-    version, instant of asking and parser. `replaces` = "unit": rows of a unit that a newer answer no longer gives
-    are withdrawn; "nothing": rows are only added or revised. `is_copy` marks a replay's copy, which is not
-    published; no file is made of a table that is not `is_published` either. `months`: a table kept `apart` has a
-    part of its own for each month in New York, made when it is first needed, and one that is `locked` is written by
-    one worker a month; then every unit is within the month of its session date. `month` is for the engine: which part
-    is meant. `usual` names columns that are nearly always there. `kept` are columns that the database itself keeps
-    beside a row, by a default and a trigger: no parser gives them, and neither the history nor a file has them.
-    """
-
-    schema: str
-    name: str
-    comment: str
-    columns: tuple[Column, ...]
-    key: tuple[str, ...]
-    session_date: str | None
-    rules: tuple[Rule, ...] = ()
-    version: str | None = None
-    replaces: Literal["unit", "nothing"] = "unit"
-    months: Literal["together", "locked", "apart"] = "together"
-    month: str = ""
-    is_copy: bool = False
-    is_published: bool = True
-    usual: tuple[Usual, ...] = ()
-    kept: tuple[Column, ...] = ()
-
-    @property
-    def qualified(self) -> str:
-        """Schema and name, as used in messages and lock keys."""
-        return f"{self.schema}.{self.name}"
-
-    @property
-    def column_names(self) -> tuple[str, ...]:
-        """The declared columns in order, without the engine's own."""
-        return tuple(column.name for column in self.columns)
-
-
-@dataclass(frozen=True)
-class Rejected:
-    """A row that could not be read: which line or item it was, why, and its text (at most 2,000 characters)."""
-
-    position: str
-    reason: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -366,6 +288,7 @@ class Stream:
     fault, None where nothing can be left out.
     `timeframes` says whether bars of a length other than its own can be had by a backfill; None: it has no bars.
     `lag_allowance` is how many sessions its checkpoint may be behind the last window that was due before that is told.
+    `making` is for a stream that makes files of what another one holds; it has nothing to plan, classify or parse.
     """
 
     name: str
@@ -400,6 +323,7 @@ class Stream:
     snapshot_only: str | None = None
     known_key: Callable[[str], bool] = lambda key: True
     keys_are: str = "keys"
+    making: Making | None = None
 
     @property
     def follows(self) -> bool:

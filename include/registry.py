@@ -12,7 +12,7 @@ from typing import Any
 
 from include import schedules, settings
 from include.contract import Source, Stream
-from include.sources import alpaca, dart, ecos, finra, fred, kind, krx, sec
+from include.sources import alpaca, dart, ecos, edgar, finra, fred, kind, krx, sec
 
 
 class ListUnfit(Exception):
@@ -47,6 +47,7 @@ SOURCES: tuple[Source, ...] = (
     sec.source(_listed("sec.yaml"), _listed("sec_sp500.yaml")),
     kind.SOURCE,
     ecos.source(_some(_listed("ecos_series.yaml"), settings.groups_of(settings.ECOS_GROUPS), settings.ECOS_GROUPS)),
+    edgar.SOURCE,
     dart.source(minutes=settings.monitor_minutes(), is_on=settings.monitor_is_on()),
 )
 

@@ -29,8 +29,8 @@ class SettingError(Exception):
 class Settings:
     """What the environment says, read once.
 
-    `state` is where this installation keeps its own files; `raw_root` and `outbox_root` are a local path or
-    any fsspec URL, `cache_root` the folder of the copies that `cache` keeps; `sandbox_url` redirects all upstream
+    `state` is where this installation keeps its own files; `raw_root`, `outbox_root` and `files_root` are a local path
+    or any fsspec URL, `cache_root` the folder of the copies that `cache` keeps; `sandbox_url` redirects all upstream
     traffic when set; `database_url` is a PostgreSQL brought by the user in place of the embedded one. `lanes` is
     how many tasks of a backfill or replay work side by side. `snapshot_grace` is how long after 09:00 in Seoul a
     snapshot that nobody took is marked as missed. `keep_runs` and `keep_alerts` are how long Airflow's own runs and
@@ -42,6 +42,7 @@ class Settings:
     raw_root: str
     outbox_root: str
     cache_root: str
+    files_root: str
     sandbox_url: str | None
     database_url: str | None
     ai_concurrency: int
@@ -101,6 +102,7 @@ def load(values: Mapping[str, str] | None = None) -> Settings:
         raw_root=values.get("DAYBOOK_RAW_ROOT") or str(state / "raw"),
         outbox_root=values.get("DAYBOOK_OUTBOX_ROOT") or str(state / "outbox"),
         cache_root=values.get("DAYBOOK_CACHE_ROOT") or str(state / "cache"),
+        files_root=values.get("DAYBOOK_FILES_ROOT") or str(state / "files"),
         sandbox_url=sandbox,
         database_url=values.get("DATABASE_URL") or None,
         ai_concurrency=concurrency,

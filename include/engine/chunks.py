@@ -5,13 +5,16 @@ Promises: newest first and the same each time, one after the other with flat mem
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from include.calendars import Calendar, last_instant, window_for
 from include.contract import Ask, Chunk, Mode, Span, Stream
+
+# Files that are made once more under one lease.
+UNITS_OF_A_CHUNK = 100
 
 
 def latest_day(stream: Stream, now: datetime) -> date:
@@ -46,6 +49,9 @@ def between(
     """
     today = latest_day(stream, now)
     first, last = max(start, stream.first_session), min(end, today)
+    if stream.making is not None:
+        yield from _of_units([unit for unit in subjects if not keys or stream.is_of(unit, keys)], last)
+        return
     if stream.chunks is not None:
         if first <= last:
             yield from stream.chunks(Span(mode, first, last, today, keys, subjects, timeframe))
@@ -55,6 +61,13 @@ def between(
         if mode is Mode.REPLAY or day.weekday() < 5 or days.is_session(day):
             yield _day(day, keys)
         day -= timedelta(days=1)
+
+
+def _of_units(units: Sequence[str], day: date) -> Iterator[Chunk]:
+    """The chunks in which every file is made once more."""
+    for number, at in enumerate(range(0, len(units), UNITS_OF_A_CHUNK), start=1):
+        some = units[at : at + UNITS_OF_A_CHUNK]
+        yield Chunk(f"files/{number}", day, {"units": list(some), "again": True})
 
 
 def _day(day: date, keys: tuple[str, ...]) -> Chunk:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 
 import httpx
@@ -17,7 +18,7 @@ import httpx
 from include.calendars import Calendar
 from include.contract import AnswerClass, Credentials, CycleStatus, Mode, Request, Stream
 from include.engine import apply as applying
-from include.engine import asking, fetch, fetches, frontier, http, plan, windows
+from include.engine import asking, fetch, fetches, frontier, http, making, plan, windows
 from include.engine.closing import Ending, close
 from include.engine.db import Connection, Line, is_unreachable
 from include.engine.fetches import Held
@@ -26,7 +27,7 @@ from include.engine.merge import Counts
 from include.engine.plan import Plan
 from include.engine.raw import RawStore
 from include.engine.slices import Slice
-from include.engine.surrender import away, lost, surrender
+from include.engine.surrender import away, lost, shielded, surrender
 from include.engine.verdict import Verdict
 
 
@@ -35,7 +36,8 @@ class Worker:
     """What a worker brings: where the warehouse and the raw store are, how to reach the upstream, when to stop.
 
     `stop` is asked between requests and before each apply; `nap` sleeps (tests replace it); `signal` is called
-    with the name of each commit point that was passed and does nothing in production.
+    with the name of each commit point that was passed and does nothing in production. `files` is where files lie that
+    streams make.
     """
 
     url: str
@@ -45,6 +47,7 @@ class Worker:
     stop: Callable[[], bool] = lambda: False
     nap: Callable[[float], None] = time.sleep
     signal: Callable[[str], None] = lambda point: None
+    files: str = ""
 
 
 def work(worker: Worker, stream: Stream, mode: Mode, run_id: str | None) -> Verdict | None:
@@ -67,6 +70,8 @@ def work(worker: Worker, stream: Stream, mode: Mode, run_id: str | None) -> Verd
         if lease is None:
             return None
         worker.signal("claimed")
+        if stream.making is not None:
+            return shielded(lease, stream, partial(_make, worker, stream, lease))
         try:
             with (
                 renewed(lease) as pause,
@@ -81,6 +86,14 @@ def work(worker: Worker, stream: Stream, mode: Mode, run_id: str | None) -> Verd
             return surrender(lease, stream, error)
     finally:
         line.close()
+
+
+def _make(worker: Worker, stream: Stream, lease: Lease) -> Verdict:
+    """Work a cycle of a stream that makes files: a window, or a part of a run."""
+    with renewed(lease) as pause:
+        if lease.cycle.run_id is None:
+            return making.window(worker, stream, lease)
+        return making.part(worker, stream, lease, pause)
 
 
 def _slice(

@@ -29,7 +29,7 @@ from include.contract import (
     Request,
     Stream,
 )
-from include.engine import fetches, hosts
+from include.engine import archives, fetches, hosts
 from include.engine.credentials import fingerprint
 from include.engine.db import Line, told
 from include.engine.frontier import split
@@ -152,9 +152,8 @@ def ask(
     attempt = 0
     while attempt <= RETRIES:
         turn = asker.wait_for_turn()
-        received = send(
-            asker.http, request, asker.credentials, validators, asker.raw, asker.may_go_on, asker.key(turn.key)
-        )
+        taken = _sent(asker, request, validators, turn)
+        received = taken.received
         attempt += 1
         fetched = _take_in(
             asker,
@@ -164,10 +163,12 @@ def ask(
             turn,
             received,
             attempt,
-            has_validators=bool(validators),
+            has_validators=bool(validators) or request.archive is not None,
             is_awaited=is_awaited,
             left_out=left_out,
         )
+        if taken.conclude is not None and fetched.answer_class is AnswerClass.DATA:
+            taken.conclude(fetched.fetch_id)
         if fetched.is_used_up and turn.key is not None:
             # Another key may have requests left; where none has, waiting for the turn says so.
             asker.line.kept(partial(hosts.use_up, group=group.name, key=turn.key))
@@ -186,6 +187,13 @@ def ask(
         if attempt <= RETRIES:
             _nap(asker, wait)
     return fetched
+
+
+def _sent(asker: Asker, request: Request, validators: Mapping[str, str], turn: hosts.Turn) -> archives.Taken:
+    if request.archive is not None:
+        return archives.receive(asker, request, turn)
+    key = asker.key(turn.key)
+    return archives.Taken(send(asker.http, request, asker.credentials, validators, asker.raw, asker.may_go_on, key))
 
 
 def _read(asker: Asker, request: Request, read_from: tuple[str, str]) -> Fetched:
@@ -263,6 +271,8 @@ def _take_in(
         if answer_class is AnswerClass.UNCHANGED and not has_validators:
             answer_class = AnswerClass.ERROR
             error = f"HTTP {received.status} although nothing was held to compare with"
+        elif answer_class is AnswerClass.UNCHANGED and request.awaits_change:
+            answer_class, error = AnswerClass.NOT_YET, "the upstream still has what was taken in before"
         if answer_class is AnswerClass.ERROR and error is None:
             what = "instead of data" if received.stored and received.stored.size else "with nothing in it"
             error = f"{amended.key} is left out: {amended.reason}" if amended else f"HTTP {received.status} {what}"

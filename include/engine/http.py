@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import ssl
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from urllib.parse import quote, urlsplit
@@ -39,6 +40,8 @@ KEPT_HEADERS = frozenset(
         "date",
         "retry-after",
         "server",
+        "content-range",
+        "accept-ranges",
     }
     | {"x-total-count", "link", "record-total", "x-ratelimit-remaining", "x-ratelimit-reset", "location"}
 )
@@ -114,32 +117,61 @@ def send(
     Raises:
         OSError: the raw store cannot be written; the answer is lost and the caller must not go on.
     """
-    headers = {**dict(request.headers), **credentials.headers, **(key.headers if key else {}), **validators}
-    params = [*request.params, *credentials.params.items(), *(key.params.items() if key else ())]
     try:
-        with http.stream(
-            request.method,
-            address(request, credentials, key),
-            params=params or None,
-            headers=headers,
-            content=request.body,
-        ) as response:
-            kept = {
-                name: mask(value, credentials.secrets)
-                for name, value in response.headers.items()
-                if name in KEPT_HEADERS
-            }
+        with opened(http, request, credentials, validators, key) as response:
+            kept = headers_of(response, credentials)
             if response.status_code == httpx.codes.NOT_MODIFIED:
                 return Received(response.status_code, kept)
-            stored = raw.put(_bounded(response.iter_bytes(), may_go_on), credentials.secrets)
+            stored = raw.put(bounded(response.iter_bytes(), may_go_on), credentials.secrets)
             return Received(response.status_code, kept, stored)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        return Received(None, error=f"{type(error).__name__}: {mask(str(error), credentials.secrets)}"[:1000])
-    except (BodyTooLarge, ReceivingStopped) as error:
+    except FAULTS as error:
+        return failed(error, credentials)
+
+
+# What a request may end with where no answer came whole.
+FAULTS = (httpx.HTTPError, httpx.InvalidURL, BodyTooLarge, ReceivingStopped)
+
+
+def failed(error: Exception, credentials: Credentials) -> Received:
+    """Return what was received where no answer came whole: why, in words without a secret."""
+    if isinstance(error, (BodyTooLarge, ReceivingStopped)):
         return Received(None, error=str(error))
+    return Received(None, error=f"{type(error).__name__}: {mask(str(error), credentials.secrets)}"[:1000])
 
 
-def _bounded(chunks: Iterator[bytes], may_go_on: Callable[[], bool]) -> Iterator[bytes]:
+@contextmanager
+def opened(
+    http: httpx.Client,
+    request: Request,
+    credentials: Credentials,
+    extra: Mapping[str, str],
+    key: Key | None = None,
+) -> Iterator[httpx.Response]:
+    """Send one request and give its answer while the body is still to come; `extra` are further headers."""
+    headers = {**dict(request.headers), **credentials.headers, **(key.headers if key else {}), **extra}
+    params = [*request.params, *credentials.params.items(), *(key.params.items() if key else ())]
+    with http.stream(
+        request.method,
+        address(request, credentials, key),
+        params=params or None,
+        headers=headers,
+        content=request.body,
+    ) as response:
+        yield response
+
+
+def headers_of(response: httpx.Response, credentials: Credentials) -> dict[str, str]:
+    """Return the headers of an answer that are kept, in lower case."""
+    return {name: mask(value, credentials.secrets) for name, value in response.headers.items() if name in KEPT_HEADERS}
+
+
+def bounded(chunks: Iterator[bytes], may_go_on: Callable[[], bool]) -> Iterator[bytes]:
+    """Give chunks on until the worker must stop or there are more than any upstream sends.
+
+    Raises:
+        ReceivingStopped: `may_go_on` said no.
+        BodyTooLarge: there were more than `LARGEST_BODY` bytes.
+    """
     size = 0
     for chunk in chunks:
         if not may_go_on():

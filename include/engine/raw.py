@@ -121,6 +121,12 @@ class RawStore:
         folder.mkdir(parents=True, exist_ok=True)
         return str(folder)
 
+    def workspace(self) -> Path:
+        """Return a folder of this machine for what is not an object yet, such as a download; it may lie beside them."""
+        folder = Path(self._temporary_folder()) / "daybook-downloads"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
+
     def _is_whole(self, sha256: bytes) -> bool:
         """Read an object to its end, which is reached only if the bytes are the right ones."""
         try:

@@ -13,7 +13,7 @@ from typing import Any
 
 from include.contract import Ask, CycleStatus, Mode, Outcome, Stream
 from include.engine import apply as applying
-from include.engine import fetches, versioned
+from include.engine import fetches, making, versioned
 from include.engine.apply import Settlement
 from include.engine.cycle import Worker
 from include.engine.db import Connection, connect, is_unreachable, query
@@ -25,6 +25,8 @@ from include.engine.verdict import Verdict, describe_counts, describe_tables, wh
 
 def work(worker: Worker, stream: Stream, run_id: str) -> Verdict | None:
     """Claim the next replay batch of a run and rebuild its units; None where no batch is eligible."""
+    if stream.making is not None:
+        return making.work_part(worker, stream, run_id)
     lease = claim(worker.url, stream.name, Mode.REPLAY, run_id, worker.owner)
     if lease is None:
         return None

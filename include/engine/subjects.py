@@ -8,11 +8,17 @@ from __future__ import annotations
 from psycopg import sql
 
 from include.contract import Stream
-from include.engine.db import Connection, template
+from include.engine.db import Connection, query, template
 
 
 def held(connection: Connection, stream: Stream) -> tuple[str, ...]:
-    """Return what a stream asks about, as held now, in name order; nothing where it declares none."""
+    """Return what a stream asks about, as held now, in name order; nothing where it declares none.
+
+    A stream that makes files is about the units that are held, the largest first.
+    """
+    if stream.making is not None:
+        rows = connection.execute(query("making.held"), {"of": stream.making.of}).fetchall()
+        return tuple(row["unit"] for row in rows)
     if stream.subjects is None:
         return ()
     declared = stream.subjects

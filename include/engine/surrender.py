@@ -8,6 +8,7 @@ and nothing is written without the lease.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -16,7 +17,7 @@ from include.contract import CycleStatus, Outcome, Stream
 from include.engine import incidents, windows
 from include.engine.apply import Settlement, apply
 from include.engine.closing import CHUNK_RETRY, MOST_ATTEMPTS
-from include.engine.db import Connection
+from include.engine.db import Connection, is_unreachable
 from include.engine.lease import Lease, LeaseLost
 from include.engine.merge import Counts
 from include.engine.verdict import Verdict, where
@@ -52,6 +53,22 @@ def away(lease: Lease, error: Exception) -> WarehouseAway:
         f"{where(lease.cycle.row)}: the warehouse does not answer ({why}). Every answer that was stored is kept. The "
         f"lease ends by itself within {lease.ttl / 60:.0f} minutes: then {then}."
     )
+
+
+def shielded(lease: Lease, stream: Stream, work: Callable[[], Verdict]) -> Verdict:
+    """Do the work of a lease; what nobody foresaw ends the cycle with its cause.
+
+    Raises:
+        WarehouseAway: the warehouse cannot be reached.
+    """
+    try:
+        return work()
+    except LeaseLost as over:
+        return lost(lease, over)
+    except Exception as error:
+        if is_unreachable(error):
+            raise away(lease, error) from error
+        return surrender(lease, stream, error)
 
 
 def surrender(lease: Lease, stream: Stream, error: Exception) -> Verdict:

@@ -265,13 +265,17 @@ def _stream_line(running: Running, source: Source, stream: Stream, options: stac
                 db.template("counting.rows", table=sql.Identifier(table.schema, table.name))
             ).fetchone()
             rows += counted["rows"] if counted else 0
+        made = connection.execute(db.query("demo.made"), {"stream": stream.name}).fetchone()
+        rows += made["rows"] if made else 0
     published = [file for file in files if file["state"] == "published"]
     wrong = [file["path"] for file in published if not _is_on_hub(running, file)]
     # Recordings may hold nothing but files that have to be refused: then there is nothing to publish.
-    has_data = bool(rows and published) or (recorded_only and not rows)
+    # What keeps answers for another stream has no rows, and what makes files of them asks nobody.
+    is_of_files = not stream.tables and (bool(rows) if stream.making else bool(found["raw_objects"]))
+    has_data = bool(rows and published) or (recorded_only and not rows) or is_of_files
     is_good = bool(
         found["cycle_status"] == "SUCCESS"
-        and found["raw_objects"]
+        and (found["raw_objects"] or stream.making)
         and has_data
         and not wrong
         and len(published) == len(files)

@@ -72,6 +72,7 @@ class _Collecting(Tick):
             credentials=resolve.credentials(source) if asks else Credentials(source.hosts[0]),
             owner=f"{turn.owner} on {holder()}",
             stop=turn.stop,
+            files=settings.load().files_root,
         )
 
     def send_event(self, context: Mapping[str, Any], ended: Ended) -> None:

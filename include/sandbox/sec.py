@@ -17,7 +17,7 @@ from itertools import islice
 from random import Random
 from typing import Any
 
-from include.sandbox import absent, sec_filings, sec_pages
+from include.sandbox import absent, edgar, sec_filings, sec_pages
 from include.sandbox.exchange import Answer, Call, SwitchError, Upstream, World, instant_of, validated
 from include.sandbox.sec_market import DAYS, NEW_YORK, Filing, Market, Party
 
@@ -73,6 +73,7 @@ class Sec:
         self._world = world
         self._plan = Plan()
         self._arrived: Counter[int] = Counter()
+        self._bulk = edgar.of(world)
 
     @property
     def market(self) -> Market:
@@ -88,6 +89,8 @@ class Sec:
             return Answer(403, sec_pages.block_page(call.at), (HTML,))
         if plan.unfound and call.at < plan.unfound:
             return absent.no_such_key(call)
+        if (in_bulk := self._bulk.answer(call)) is not None:
+            return in_bulk
         if call.host == DATA:
             return self._company(call) or absent.no_such_key(call)
         if call.plain_path == FEED:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from include.sandbox import alpaca, dart, ecos, finra, fred, hub, kind, krx, sec, slack
+from include.sandbox import alpaca, dart, ecos, edgar, finra, fred, hub, kind, krx, sec, slack
 from include.sandbox.exchange import Upstream, World
 
 # Where data comes from: recordings take the place of these.
@@ -18,6 +18,7 @@ SOURCES: tuple[Callable[[World], Upstream], ...] = (
     fred.upstream,
     krx.upstream,
     sec.upstream,
+    edgar.upstream,
     kind.upstream,
     ecos.upstream,
     dart.upstream,

@@ -50,3 +50,7 @@ select s.*, extract(epoch from s.capture_offset) * 1000 as milliseconds,
        (select string_agg(i.stream || ' ' || i.cycle_status, ', ' order by i.stream) from collect.sla_snapshot_sources i
          where i.snapshot_date = s.snapshot_date and i.is_late) as late
   from collect.sla_snapshots s where s.snapshot_date = (collect.clock() at time zone 'Asia/Seoul')::date;
+
+-- name: made
+-- The rows of the files that a stream has made.
+select coalesce(sum(rows), 0)::bigint as rows from collect.made_files where stream = %(stream)s;

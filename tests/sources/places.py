@@ -43,7 +43,7 @@ class Place:
     def worker(self, stream: Stream) -> Worker:
         source = registry.source(stream.source)
         reach = credentials.build(source, host="", password="a key of a test", sandbox_url=self.sandbox_url)
-        return Worker(self.url, self.raw, reach, lease.holder())
+        return Worker(self.url, self.raw, reach, lease.holder(), files=f"{self.raw.root}-files")
 
     def do(self, stream: Stream, mode: Mode, start: date, end: date) -> None:
         run_id = f"{mode}-of-the-exam-of-{stream.name}"

@@ -1,0 +1,111 @@
+"""Files that streams make, under a root: a local path, or any fsspec URL.
+
+Promises: a file bears its name only when it is whole and safe on disk, and the one before stays until then. Never: a
+path leads out of the root, and nothing is deleted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, TypeVar
+
+from upath import UPath
+
+Result = TypeVar("Result")
+
+
+class PathUnfit(Exception):
+    """A path that is asked for is not one of a file under the root."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A finished file that does not bear its name yet: where it lies, its size and hash."""
+
+    temporary: Path
+    path: str
+    size: int
+    sha256: bytes
+
+
+class FileStore:
+    """Where made files lie."""
+
+    def __init__(self, root: str) -> None:
+        self.root = UPath(root)
+        self.is_local = self.root.protocol in ("", "file", "local")
+
+    def path(self, path: str) -> UPath:
+        """Return where a file lies.
+
+        Raises:
+            PathUnfit: the path leads out of the root.
+        """
+        pure = PurePosixPath(path)
+        if pure.is_absolute() or not pure.parts or ".." in pure.parts or "\\" in path:
+            raise PathUnfit(f"{path!r} is no path of a file under {self.root}.")
+        return self.root / path
+
+    def draft(self, path: str, write: Callable[[BinaryIO], Result]) -> tuple[Draft, Result]:
+        """Write a file under a temporary name and make it safe on disk.
+
+        Raises:
+            OSError: it cannot be written. Whatever `write` raises goes on; nothing is left behind.
+        """
+        self.path(path)
+        handle, name = tempfile.mkstemp(prefix="made-", dir=self._folder())
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "w+b") as file:
+                result = write(file)
+                file.flush()
+                os.fsync(file.fileno())
+                size = file.seek(0, os.SEEK_END)
+                file.seek(0)
+                digest = hashlib.file_digest(file, "sha256").digest()
+        except BaseException:
+            self.drop(temporary)
+            raise
+        return Draft(temporary, path, size, digest), result
+
+    def place(self, draft: Draft) -> None:
+        """Give a finished file its name, over the one before.
+
+        Raises:
+            OSError: it cannot be; the one before stays.
+        """
+        target = self.path(draft.path)
+        try:
+            if not self.is_local:
+                with draft.temporary.open("rb") as source, target.open("wb") as destination:
+                    shutil.copyfileobj(source, destination, 1 << 20)
+                return
+            final = Path(str(target))
+            final.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(draft.temporary, final)
+            descriptor = os.open(final.parent, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        finally:
+            self.drop(draft.temporary)
+
+    def drop(self, temporary: Path) -> None:
+        """Throw a draft away; one that is gone already is none."""
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+
+    def _folder(self) -> str:
+        if not self.is_local:
+            return tempfile.gettempdir()
+        folder = Path(str(self.root)) / ".making"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return str(folder)

@@ -1,0 +1,427 @@
+"""Making files of what another stream holds: a window cuts the work into parts, and whoever comes claims them.
+
+Promises: what is due follows from rows (the bytes that are held, and those that each file was made of), so that nothing
+is made twice and nothing is forgotten, whoever was killed; a part is a cycle with a lease of its own, the largest units
+come first, and each file bears its name before its row says so, under the token. What cannot be read is put aside with
+the reason and its file stays as it was; the others go on. Never: a request is sent, and no unit is known by its name.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from include.contract import Ask, CycleStatus, Made, Making, Mode, Outcome, Stream
+from include.engine import incidents, jobs, plan, stage, windows
+from include.engine.db import Connection, Row, connect, query, told
+from include.engine.files import Draft, FileStore
+from include.engine.lease import Lease, claim, renewed
+from include.engine.merge import Counts
+from include.engine.surrender import shielded
+from include.engine.verdict import Verdict, describe_counts, where
+
+if TYPE_CHECKING:
+    from include.engine.cycle import Worker
+
+# After how many files, or seconds, what was made is written down.
+FLUSH_FILES, FLUSH_SECONDS = 50, 20.0
+# How soon a window looks again whether others have ended their parts.
+LOOK_AGAIN = timedelta(seconds=30)
+
+
+def who(stream: Stream) -> str:
+    """Return under which name the windows of a stream ask for their parts to be worked."""
+    return f"windows of {stream.name}"
+
+
+def units_due(connection: Connection, stream: Stream, making: Making) -> list[Row]:
+    """Return the units whose file is to be made now, with the bytes that it is made of, the largest first."""
+    asked = {"stream": stream.name, "of": making.of, "parser_version": stream.parser_version}
+    return connection.execute(query("making.due"), asked).fetchall()
+
+
+def cut(making: Making, due: Iterable[Row]) -> list[list[str]]:
+    """Cut units into parts, in their order."""
+    parts: list[list[str]] = []
+    size = 0
+    for row in due:
+        if not parts or size + row["size"] > making.part_bytes or len(parts[-1]) >= making.part_units:
+            parts.append([])
+            size = 0
+        parts[-1].append(row["unit"])
+        size += row["size"]
+    return parts
+
+
+def run_of(stream: Stream, lease: Lease) -> str:
+    """Return the name of the run that a window cuts its work into."""
+    return f"{stream.name}-{lease.cycle.slot}"
+
+
+def open_runs(connection: Connection, stream: Stream) -> list[str]:
+    """Return the runs that windows of a stream have cut their work into and that are not over."""
+    rows = connection.execute(query("making.open_runs"), {"stream": stream.name, "who": who(stream)}).fetchall()
+    return [row["run_id"] for row in rows]
+
+
+def _write_run(connection: Connection, stream: Stream, lease: Lease, parts: Sequence[Sequence[str]]) -> str:
+    """Write the parts of a window down, once; a second call finds them there."""
+    run_id = run_of(stream, lease)
+    with connection.transaction():
+        lease.guard(connection)
+        created = connection.execute(
+            query("jobs.create"),
+            {
+                "run_id": run_id,
+                "mode": str(Mode.REPLAY),
+                "streams": [stream.name],
+                "start": None,
+                "end": None,
+                "keys": [],
+                "force": False,
+                "asking": None,
+                "replay_into": "overwrite",
+                "reason": f"parts of the window of {lease.cycle.slot}",
+                "parsers": json.dumps({stream.name: stream.parser_version}),
+                "who": who(stream),
+            },
+        ).fetchone()
+        if created is None:
+            return run_id
+        slots = [f"{run_id}/files#{number}" for number in range(1, len(parts) + 1)]
+        connection.execute(
+            query("jobs.write_chunks"),
+            {
+                "stream": stream.name,
+                "mode": str(Mode.REPLAY),
+                "run_id": run_id,
+                "slots": slots,
+                "kinds": ["part"] * len(parts),
+                "days": [lease.cycle.session_date] * len(parts),
+                "chunks": [json.dumps({"units": list(units)}) for units in parts],
+            },
+        )
+        values = {"run_id": run_id, "stream": stream.name, "to": "all", "written": 1}
+        connection.execute(query("jobs.planned"), values)
+    return run_id
+
+
+def work_part(worker: Worker, stream: Stream, run_id: str, mode: Mode = Mode.REPLAY) -> Verdict | None:
+    """Claim the next part of a run and make its files; None where no part is to be had."""
+    lease = claim(worker.url, stream.name, mode, run_id, worker.owner)
+    if lease is None:
+        return None
+    worker.signal("claimed")
+    return shielded(lease, stream, lambda: _renewed_part(worker, stream, lease))
+
+
+def _renewed_part(worker: Worker, stream: Stream, lease: Lease) -> Verdict:
+    with renewed(lease) as pause:
+        return part(worker, stream, lease, pause)
+
+
+# --- a window
+
+
+def window(worker: Worker, stream: Stream, lease: Lease) -> Verdict:
+    """Work a window: write down its parts, work those that nobody else has, and say how all of them ended.
+
+    Raises:
+        LeaseLost: the window is somebody else's now; its parts stay.
+    """
+    making = stream.making
+    assert making is not None
+    began = time.monotonic()
+    connection = connect(worker.url, application="daybook making", autocommit=True)
+    try:
+        runs = open_runs(connection, stream)
+        if not runs:
+            # What an earlier window has cut and nobody ended comes first; what is due then follows from rows.
+            due = units_due(connection, stream, making)
+            runs = [_write_run(connection, stream, lease, cut(making, due))] if due else []
+        worker.signal("planned")
+        is_more = True
+        while is_more and not worker.stop() and lease.is_trusted():
+            is_more = any(work_part(worker, stream, run_id) is not None for run_id in runs)
+            if time.monotonic() - began > stream.budget.slice_seconds:
+                break
+        states = {run_id: jobs.conclude(worker.url, run_id) for run_id in runs}
+        seen = connection.execute(query("making.refused_in"), {"runs": runs}).fetchone()
+        assert seen is not None
+        is_all = all(outcome is not None for outcome, _ in states.values())
+        # After the parts that an earlier window left come this one's own.
+        is_own = run_of(stream, lease) in runs
+        still_due = bool(is_all and runs and not is_own and units_due(connection, stream, making))
+        return _close(worker, stream, lease, connection, states, seen, is_more=is_more or still_due)
+    finally:
+        connection.close()
+
+
+def _close(
+    worker: Worker,
+    stream: Stream,
+    lease: Lease,
+    connection: Connection,
+    states: Mapping[str, tuple[Outcome | None, jobs.Progress]],
+    refused: Row,
+    *,
+    is_more: bool,
+) -> Verdict:
+    """Write how a window stands: waiting for its parts, or over."""
+    place, open_parts = where(lease.cycle.row), [run for run, (outcome, _) in states.items() if outcome is None]
+    if worker.stop():
+        words = f"STOPPED – {place}: the lease was given back; the parts that are left wait."
+        return _settle(lease, stream, CycleStatus.PENDING, words, {}, is_stopped=True)
+    failed = [state for outcome, state in states.values() if outcome in _FAILED]
+    words = "; ".join(state.words for _, state in states.values()) or "no file is to be made"
+    if open_parts or (is_more and not failed):
+        at = None if is_more else windows.now(connection) + LOOK_AGAIN
+        text = f"GOING ON – {place}: {words}"
+        return _settle(lease, stream, CycleStatus.PENDING, text, {"next_eligible_at": at})
+    if failed:
+        cause = f"{failed[0].first_failure}"
+        text = f"FAILED – {place}: {words}. First: {cause}. What was made stays; the next window makes the rest."
+        facts = {"failure_kind": "retriable", "failure_reason": "files could not be made", "failure_cause": cause}
+        return _settle(lease, stream, CycleStatus.FAILED, text, facts, Outcome.FAILED_RETRIABLE)
+    if not states:
+        text = f"NOTHING DUE – {place}: every file is made of the newest bytes that are held."
+        return _settle(lease, stream, CycleStatus.SUCCESS, text, {"success_reason": "nothing_due"}, Outcome.SUCCESS)
+    if refused["units"]:
+        text = (
+            f"PARTIAL – {place}: {refused['units']} units are in quarantine (first {refused['first_unit']}: "
+            f"{refused['reason'][:200]}); {words}."
+        )
+        return _settle(lease, stream, CycleStatus.SUCCESS, text, {}, Outcome.PARTIAL)
+    return _settle(lease, stream, CycleStatus.SUCCESS, f"DONE – {place}: {words}", {}, Outcome.SUCCESS)
+
+
+_FAILED = (Outcome.FAILED_RETRIABLE, Outcome.FAILED_TERMINAL)
+
+
+def _settle(
+    lease: Lease,
+    stream: Stream,
+    status: CycleStatus,
+    words: str,
+    facts: Mapping[str, Any],
+    outcome: Outcome | None = None,
+    counts: Counts | None = None,
+    *,
+    is_stopped: bool = False,
+) -> Verdict:
+    connection = connect(lease.url, application="daybook making")
+    try:
+        lease.guard(connection)
+        is_window = lease.cycle.window_start is not None
+        if is_window and outcome in (Outcome.SUCCESS, Outcome.PARTIAL):
+            plan.move_checkpoint(connection, stream, lease.cycle, lease.cycle.session_date)
+            incidents.tell_recovery(connection, stream, lease.cycle, is_partial=outcome is Outcome.PARTIAL)
+        if is_window and status is CycleStatus.FAILED:
+            incidents.tell_ending(connection, stream, lease.cycle, status, f"{stream.name}: {words}", "error")
+        lease.settle_and_commit(connection, status, {**facts, **({"outcome": outcome} if outcome else {})})
+    finally:
+        connection.close()
+    counts = counts or Counts()
+    return Verdict(
+        stream.name,
+        words,
+        status=status,
+        outcome=outcome,
+        cycle_id=lease.cycle.cycle_id,
+        slot=lease.cycle.slot,
+        session_date=lease.cycle.session_date,
+        next_eligible_at=facts.get("next_eligible_at"),
+        counts=counts,
+        is_partial=outcome is Outcome.PARTIAL,
+        is_stopped=is_stopped,
+    )
+
+
+# --- a part
+
+
+@dataclass
+class _Batch:
+    """What was made and is not written down yet."""
+
+    made: list[tuple[Row, str, Draft, Made, bool]] = field(default_factory=list)
+    refused: list[tuple[Row, str, str]] = field(default_factory=list)
+    since: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.made) + len(self.refused) >= FLUSH_FILES or time.monotonic() - self.since > FLUSH_SECONDS
+
+
+def part(worker: Worker, stream: Stream, lease: Lease, pause: Lock) -> Verdict:
+    """Make the files of a part that are not made yet.
+
+    Raises:
+        LeaseLost: the lease is over; what was written down stays.
+        OSError: files cannot be written, or stored bytes not be read.
+    """
+    making = stream.making
+    assert making is not None
+    chunk, store = lease.cycle.chunk, FileStore(worker.files)
+    units = list(chunk["units"]) if "units" in chunk else _named(stream, lease)
+    asked = {"stream": stream.name, "of": making.of, "units": units}
+    connection = connect(worker.url, application="daybook making", autocommit=True)
+    try:
+        rows = connection.execute(query("making.sources"), asked).fetchall()
+    finally:
+        connection.close()
+    counts, batch, refused = Counts(), _Batch(), 0
+    for row in rows:
+        if worker.stop() or not lease.is_trusted():
+            with pause:
+                counts += _flush(lease, stream, making, batch)
+                words = f"STOPPED – {where(lease.cycle.row)}: the lease was given back ({describe_counts(counts)})"
+                return _settle(lease, stream, CycleStatus.PENDING, words, {}, None, counts, is_stopped=True)
+        if not _is_due(stream, row, again=bool(chunk.get("again"))):
+            continue
+        refused += _make(worker, making, store, row, batch)
+        worker.signal("made")
+        if batch.is_full:
+            with pause:
+                counts += _flush(lease, stream, making, batch)
+            worker.signal("applied")
+            batch = _Batch()
+    with pause:
+        counts += _flush(lease, stream, making, batch)
+        outcome = Outcome.PARTIAL if refused else Outcome.SUCCESS
+        word = "PARTIAL" if refused else "MADE"
+        words = f"{word} – {where(lease.cycle.row)}: {describe_counts(counts)}"
+        return _settle(lease, stream, CycleStatus.SUCCESS, words, {}, outcome, counts)
+
+
+def _named(stream: Stream, lease: Lease) -> list[str]:
+    """The units of the keys that a chunk names."""
+    keys = tuple(lease.cycle.chunk.get("keys", ()))
+    return [request.unit for request in stream.plan(Ask(lease.cycle.mode, keys=keys))]
+
+
+def _is_due(stream: Stream, row: Row, *, again: bool) -> bool:
+    if row["sha256"] is None:
+        return row["source_sha256"] is not None
+    if row["parser_version"] is None:
+        return True
+    if row["parser_version"] > stream.parser_version:
+        # A worker of the release before undoes nothing that a newer parser read.
+        return False
+    return again or row["source_sha256"] != row["sha256"] or row["parser_version"] < stream.parser_version
+
+
+def _make(worker: Worker, making: Making, store: FileStore, row: Row, batch: _Batch) -> int:
+    """Make one file; returns 1 where its bytes could not be read."""
+    unit, path = row["unit"], ""
+    try:
+        path = making.path(unit)
+        body = None if row["sha256"] is None else worker.raw.body(bytes(row["sha256"])).read()
+        draft, made = store.draft(path, lambda target: making.make(unit, body, target))
+    except OSError:
+        raise
+    except Exception as refusal:
+        batch.refused.append((row, path, stage.refusal_of(refusal)[0]))
+        return 1
+    is_same = row["made_sha256"] is not None and bytes(row["made_sha256"]) == draft.sha256
+    store.place(draft)
+    batch.made.append((row, path, draft, made, is_same))
+    return 0
+
+
+def _flush(lease: Lease, stream: Stream, making: Making, batch: _Batch) -> Counts:
+    """Write down what was made, under the token."""
+    counts = Counts()
+    connection = connect(lease.url, application="daybook making")
+    try:
+        lease.guard(connection)
+        written = {
+            "stream": stream.name,
+            "parser_version": stream.parser_version,
+            "cycle": lease.cycle.cycle_id,
+            "attempt": lease.cycle.attempt,
+        }
+        for row, _, _, made, is_same in batch.made:
+            is_new, is_gone = row["made_sha256"] is None, row["sha256"] is None
+            counts += Counts(
+                read=made.rows,
+                new=int(is_new and not is_gone),
+                changed=int(not is_new and not is_same and not is_gone),
+                withdrawn=int(is_gone),
+                unchanged=int(is_same),
+            )
+            for each in made.rejected:
+                values = {"position": told(each.position), "reason": told(each.reason), "content": told(each.text)}
+                counts += Counts(quarantined=_put_aside(connection, lease, stream, row, "row", values))
+        if batch.made:
+            connection.execute(
+                query("making.made"),
+                {
+                    **written,
+                    "units": [row["unit"] for row, *_ in batch.made],
+                    "paths": [path for _, path, *_ in batch.made],
+                    "fetches": [row["fetch_id"] for row, *_ in batch.made],
+                    "sources": [row["sha256"] for row, *_ in batch.made],
+                    "rows": [made.rows for *_, made, _ in batch.made],
+                    "sizes": [draft.size for _, _, draft, *_ in batch.made],
+                    "hashes": [draft.sha256 for _, _, draft, *_ in batch.made],
+                },
+            )
+            _resolve(connection, lease, stream, batch)
+        for row, path, reason in batch.refused:
+            why = {"position": None, "reason": reason, "content": None}
+            counts += Counts(quarantined=_put_aside(connection, lease, stream, row, "unit", why))
+            source = {"fetch": row["fetch_id"], "source": row["sha256"], "refused": reason, "path": path}
+            connection.execute(query("making.refused"), {**written, "unit": row["unit"], **source})
+        facts = {
+            "fetched": counts.read,
+            "new": counts.new,
+            "changed": counts.changed,
+            "withdrawn": counts.withdrawn,
+            "quarantined": counts.quarantined,
+        }
+        lease.settle_and_commit(connection, CycleStatus.RUNNING, facts)
+    finally:
+        connection.close()
+    return counts
+
+
+def _resolve(connection: Connection, lease: Lease, stream: Stream, batch: _Batch) -> None:
+    """What was refused of these units and is read now without objection leaves quarantine."""
+    good = [row for row, _, _, made, _ in batch.made if not made.rejected]
+    whole = [(row["unit"], row["fetch_id"]) for row in good if row["fetch_id"]]
+    if whole:
+        connection.execute(
+            query("quarantine.resolve_by_reading"),
+            {
+                "stream": stream.name,
+                "units": [unit for unit, _ in whole],
+                "fetch": max(fetch_id for _, fetch_id in whole),
+                "parser_version": stream.parser_version,
+                "cycle": lease.cycle.cycle_id,
+                "why": "a file was made of it",
+            },
+        )
+
+
+def _put_aside(
+    connection: Connection, lease: Lease, stream: Stream, row: Row, scope: str, values: Mapping[str, Any]
+) -> int:
+    return connection.execute(
+        query("quarantine.put"),
+        {
+            "stream": stream.name,
+            "unit": row["unit"],
+            "fetch": row["fetch_id"],
+            "cycle": lease.cycle.cycle_id,
+            "scope": scope,
+            "rule": "parse",
+            "parser_version": stream.parser_version,
+            **values,
+        },
+    ).rowcount
