@@ -211,11 +211,12 @@ def _stand(plan: Plan, order: Mapping[str, Any]) -> Plan:
 
 
 # days: how a day changes the file, and how small its companies are. ranges: whether they are honoured, and validators
-# given. spoil: a company's member. stand: no newer file than that of an instant.
+# given. spoil: a company's member; mend: all of them. stand: no newer file than that of an instant.
 SWITCHES: Mapping[str, Callable[[Plan, Mapping[str, Any]], Plan]] = {
     "days": _days,
     "ranges": _ranges,
     "spoil": _spoil,
+    "mend": lambda plan, order: replace(plan, spoilt=()),
     "stand": _stand,
 }
 

@@ -37,6 +37,7 @@ def stack(empty_database: str, tmp_path: Path) -> dict[str, str]:
         DAYBOOK_VIEWER_PASSWORD="another",
         DAYBOOK_RAW_ROOT=f"file://{tmp_path}/raw/objects",
         DAYBOOK_OUTBOX_ROOT=f"file://{tmp_path}/outbox",
+        DAYBOOK_FILES_ROOT=f"file://{tmp_path}/files",
     )
 
 
