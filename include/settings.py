@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -73,6 +73,12 @@ def _days(values: Mapping[str, str], name: str) -> timedelta | None:
     return timedelta(days=days) if days else None
 
 
+def _concurrency(values: Mapping[str, str]) -> int:
+    """How many analyses may be under way at once; nothing, nought and less mean 60."""
+    wanted = _integer(values, "AI_CONCURRENCY", 0)
+    return wanted if wanted > 0 else 60
+
+
 def load(values: Mapping[str, str] | None = None) -> Settings:
     """Read the settings of this process, or those that a process with other variables would find.
 
@@ -87,9 +93,6 @@ def load(values: Mapping[str, str] | None = None) -> Settings:
     sandbox = (values.get("DAYBOOK_SANDBOX_URL") or "").rstrip("/") or None
     if sandbox is not None and urlsplit(sandbox).scheme not in ("http", "https"):
         raise SettingError(f"DAYBOOK_SANDBOX_URL must be an http address, not {sandbox!r}.")
-    concurrency = _integer(values, "AI_CONCURRENCY", 60)
-    if concurrency < 1:
-        raise SettingError(f"AI_CONCURRENCY must be at least 1, not {concurrency}.")
     lanes = _integer(values, "DAYBOOK_LANES", 4)
     if not 1 <= lanes <= 64:
         raise SettingError(f"DAYBOOK_LANES must be between 1 and 64, not {lanes}.")
@@ -105,7 +108,7 @@ def load(values: Mapping[str, str] | None = None) -> Settings:
         files_root=values.get("DAYBOOK_FILES_ROOT") or str(state / "files"),
         sandbox_url=sandbox,
         database_url=values.get("DATABASE_URL") or None,
-        ai_concurrency=concurrency,
+        ai_concurrency=_concurrency(values),
         lanes=lanes,
         snapshot_grace=timedelta(seconds=grace),
         keep_runs=_days(values, "DAYBOOK_KEEP_RUNS"),
@@ -218,16 +221,81 @@ def monitor_minutes() -> int:
     return minutes
 
 
+def _flag(name: str, default: str) -> bool:
+    text = os.environ.get(name, "").strip().lower() or default
+    if text not in ("true", "false", "1", "0", "yes", "no", "on", "off"):
+        raise SettingError(f"{name} must be true or false, not {text!r}.")
+    return text in ("true", "1", "yes", "on")
+
+
 def monitor_is_on() -> bool:
     """Whether the list of disclosures is looked at by itself, in DISCLOSURE_MONITOR_AUTO_START.
 
     Raises:
         SettingError: it is neither true nor false.
     """
-    text = os.environ.get("DISCLOSURE_MONITOR_AUTO_START", "").strip().lower() or "true"
-    if text not in ("true", "false", "1", "0", "yes", "no", "on", "off"):
-        raise SettingError(f"DISCLOSURE_MONITOR_AUTO_START must be true or false, not {text!r}.")
-    return text in ("true", "1", "yes", "on")
+    return _flag("DISCLOSURE_MONITOR_AUTO_START", "true")
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """How disclosures are analysed.
+
+    `concurrency` is how many may be under way at once. `idle` is how long a worker with nothing to do waits, `poll` how
+    long lies between two looks at what the model has, `timeout` how long one request to it may take. A filing is analysed
+    by itself where it was found at most `newest_days` after its receipt. `own_ids`: the model takes our names for its
+    answers, as vLLM does.
+    """
+
+    concurrency: int
+    idle: timedelta
+    poll: timedelta
+    url: str
+    model: str
+    timeout: timedelta
+    newest_days: int
+    own_ids: bool
+    access_id: str = field(default="", repr=False)
+    access_secret: str = field(default="", repr=False)
+
+
+def analysis_is_on() -> bool:
+    """Whether what comes in is analysed by itself, in ANALYSIS_SCHEDULER_AUTO_START; not unless somebody says so.
+
+    Raises:
+        SettingError: it is neither true nor false.
+    """
+    return _flag("ANALYSIS_SCHEDULER_AUTO_START", "false")
+
+
+def analysis() -> Analysis:
+    """Return how disclosures are analysed.
+
+    Raises:
+        SettingError: a setting cannot be used.
+    """
+
+    def span(name: str, default: int, most: int) -> timedelta:
+        value = _integer(os.environ, name, default)
+        if not 50 <= value <= most:
+            raise SettingError(f"{name} must be between 50 and {most} milliseconds, not {value}.")
+        return timedelta(milliseconds=value)
+
+    days = _integer(os.environ, "ANALYSIS_NEWEST_DAYS", 7)
+    if not 0 <= days <= 36_500:
+        raise SettingError(f"ANALYSIS_NEWEST_DAYS must be a number of days, not {days}.")
+    return Analysis(
+        concurrency=_concurrency(os.environ),
+        idle=span("SCHEDULER_IDLE_POLL_MS", 2_000, 60_000),
+        poll=span("LLM_POLL_INTERVAL_MS", 3_000, 60_000),
+        url=(os.environ.get("LLM_BASE_URL") or "").rstrip("/"),
+        model=os.environ.get("LLM_MODEL") or "",
+        timeout=span("LLM_TIMEOUT_MS", 30_000, 90_000),
+        newest_days=days,
+        own_ids=_flag("LLM_TAKES_IDS", "true"),
+        access_id=os.environ.get("CF_ACCESS_CLIENT_ID") or "",
+        access_secret=os.environ.get("CF_ACCESS_CLIENT_SECRET") or "",
+    )
 
 
 def kept_still() -> tuple[str, ...]:

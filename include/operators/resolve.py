@@ -12,11 +12,13 @@ from include import settings
 from include.contract import Credentials, Source
 
 if TYPE_CHECKING:
+    from include.analysis.model import Backend
     from include.outputs.hub import Hub
 
 WAREHOUSE = "warehouse"
 HUB = "huggingface"
 SLACK = "slack"
+MODEL = "llm"
 
 
 class ConnectionUnfit(Exception):
@@ -32,6 +34,10 @@ def warehouse_url() -> str:
     from airflow.providers.postgres.hooks.postgres import PostgresHook
 
     connection = _connection(PostgresHook, WAREHOUSE, "postgresql://user:password@host:5432/daybook", "Postgres")
+    return _libpq(connection)
+
+
+def _libpq(connection: Any) -> str:
     return settings.ConnectionSetting(
         name=WAREHOUSE,
         conn_type="postgres",
@@ -42,6 +48,57 @@ def warehouse_url() -> str:
         schema=connection.schema or "daybook",
         extra=connection.extra_dejson,
     ).database_url
+
+
+def model(wishes: settings.Analysis) -> Backend:
+    """Return how to reach the language model: by connection `llm` where there is one, and by the settings.
+
+    Raises:
+        ConnectionUnfit: nobody says where it is.
+    """
+    from airflow.providers.http.hooks.http import HttpHook
+    from airflow.sdk.exceptions import AirflowException
+
+    try:
+        connection = HttpHook.get_connection(MODEL)
+    except AirflowException:
+        connection = None
+    return _backend(connection, wishes)
+
+
+async def analysis_reach(wishes: settings.Analysis) -> tuple[str, Backend]:
+    """Return, in a trigger, the address of the warehouse and how to reach the language model.
+
+    Raises:
+        ConnectionUnfit: one of them is missing.
+    """
+    from airflow.sdk import BaseHook
+    from airflow.sdk.exceptions import AirflowException
+
+    try:
+        warehouse = await BaseHook.aget_connection(WAREHOUSE)
+    except AirflowException:
+        raise ConnectionUnfit(f"Connection {WAREHOUSE} is missing. Nothing was asked.") from None
+    try:
+        connection = await BaseHook.aget_connection(MODEL)
+    except AirflowException:
+        connection = None
+    return _libpq(warehouse), _backend(connection, wishes)
+
+
+def _backend(connection: Any, wishes: settings.Analysis) -> Backend:
+    from include.analysis.reaching import NoModel, backend
+
+    try:
+        return backend(
+            wishes,
+            host=_address(connection) if connection else "",
+            password=(connection.password or "") if connection else "",
+            extra=connection.extra_dejson if connection else {},
+            sandbox_url=settings.load().sandbox_url,
+        )
+    except NoModel as unfit:
+        raise ConnectionUnfit(str(unfit)) from None
 
 
 def slack_is_there() -> bool:

@@ -28,8 +28,11 @@ ENGINE_COLUMNS = {
 }
 """What the engine adds to every declared table: type as PostgreSQL writes it, and whether it is required."""
 
-QUEUES = frozenset({"dartbrief.analysis_cache"})
-"""Tables beside the declared ones that no source fills: what the analysis is to work off."""
+QUEUES = frozenset(
+    f"dartbrief.{name}"
+    for name in ("analysis_cache", "analysis_control", "analysis_history", "analysis_slots", "reveals")
+)
+"""Tables beside the declared ones that no source fills: what the analysis works off, and who has opened its results."""
 
 HISTORY_COLUMNS = {"ended_at": ("timestamp(6) with time zone", True), "reason": ("text", True)}
 

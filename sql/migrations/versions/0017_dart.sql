@@ -77,7 +77,6 @@ comment on column dartbrief.disclosures_history.ended_at is 'When the fetch was 
 comment on column dartbrief.disclosures_history.reason is 'revised by a newer answer, withdrawn from it, or read otherwise by a newer parser';
 create index disclosures_history_by_unit on dartbrief.disclosures_history (unit);
 
-create index disclosures_by_corp on dartbrief.disclosures (corp_code);
 create index disclosures_by_day on dartbrief.disclosures (rcept_dt);
 
 -- when a filing first appeared ---------------------------------------------------------------------------
@@ -86,7 +85,8 @@ create index disclosures_by_day on dartbrief.disclosures (rcept_dt);
 
 alter table dartbrief.disclosures add column created_at timestamptz(6) not null default collect.clock();
 comment on column dartbrief.disclosures.created_at is 'When the request was sent whose answer first showed it';
-create index disclosures_by_appearance on dartbrief.disclosures (rcept_dt desc, created_at desc);
+create index disclosures_by_appearance on dartbrief.disclosures (rcept_dt desc, created_at desc, rcept_no desc);
+create index disclosures_by_corp on dartbrief.disclosures (corp_code, rcept_dt desc, created_at desc, rcept_no desc);
 
 create function dartbrief.disclosure_appeared() returns trigger language plpgsql as $$
 begin
