@@ -17,9 +17,9 @@ WHEN = when("analysis", "* * * * *", "Asia/Seoul")
 DOC = f"""
 # Analysis
 
-Each filing of KOSPI and KOSDAQ is read by the language model once: a line, key points, and whether it is good or bad news.
-The text comes from DART's interface or, where it has none, from its web site, two seconds a page; a document that is not
-there yet is waited for, for a day.
+Each filing of KOSPI and KOSDAQ is read by the language model once: a line, key points, and whether it is good or bad
+news. The text comes from DART's interface or, where it has none, from its web site, two seconds a page; a document
+that is not there yet is waited for, for a day.
 
 **When.** As filings come in, and {WHEN.words}, once ANALYSIS_SCHEDULER_AUTO_START=true. By hand at any time.
 

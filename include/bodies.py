@@ -16,9 +16,9 @@ class Reading:
     """One way to the text of a filing.
 
     `stream` says who is asked, at which rate and quota, how an answer is told apart and which pages follow; its name is
-    what the requests are booked under. `request` asks for a filing by its receipt number. `text` reads the stored answers
-    of all pages, given number and title; it raises ParseError where they cannot be read, and gives an empty text where
-    they hold none. `with_key`: the source's key goes along.
+    what the requests are booked under. `request` asks for a filing by its receipt number. `text` reads the stored
+    answers of all pages, given number and title; it raises ParseError where they cannot be read, and gives an empty
+    text where they hold none. `with_key`: the source's key goes along.
     """
 
     name: str

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from include import schedules, settings
+from include.bodies import Reading
 from include.contract import Source, Stream
 from include.sources import alpaca, dart, ecos, edgar, finra, fred, kind, krx, sec
 
@@ -93,3 +94,8 @@ def stream(name: str) -> Stream:
         if candidate.name == name:
             return candidate
     raise UnknownName(f"There is no stream {name!r}; there are {', '.join(s.name for s in streams())}.")
+
+
+def bodies() -> tuple[Reading, ...]:
+    """Return the ways to the text of a disclosure, in the order in which the analysis tries them."""
+    return dart.readings(stream("dart.disclosures"))

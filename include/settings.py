@@ -242,9 +242,9 @@ class Analysis:
     """How disclosures are analysed.
 
     `concurrency` is how many may be under way at once. `idle` is how long a worker with nothing to do waits, `poll` how
-    long lies between two looks at what the model has, `timeout` how long one request to it may take. A filing is analysed
-    by itself where it was found at most `newest_days` after its receipt. `own_ids`: the model takes our names for its
-    answers, as vLLM does.
+    long lies between two looks at what the model has, `timeout` how long one request to it may take. A filing is
+    analysed by itself where it was found at most `newest_days` after its receipt. `own_ids`: the model takes our
+    names for its answers, as vLLM does.
     """
 
     concurrency: int
@@ -257,6 +257,47 @@ class Analysis:
     own_ids: bool
     access_id: str = field(default="", repr=False)
     access_secret: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class Serving:
+    """How readers are served.
+
+    `is_public`: filings need no login, and `per_minute` is how often an address may ask then. `quota` is how many
+    analyses a user may open a day, `free_length` the characters up to which a filing's is free. Without `admin_key`
+    nobody is let in by a key.
+    """
+
+    is_public: bool = True
+    per_minute: int = 120
+    quota: int = 20
+    free_length: int = 500
+    admin_key: str = field(default="", repr=False)
+
+
+def serving() -> Serving:
+    """Return how readers are served.
+
+    Raises:
+        SettingError: a setting cannot be used.
+    """
+
+    def number(name: str, default: int, least: int) -> int:
+        value = _integer(os.environ, name, default)
+        if value < least:
+            raise SettingError(f"{name} must be at least {least}, not {value}.")
+        return value
+
+    key = os.environ.get("DAYBOOK_ADMIN_KEY", "").strip()
+    if key and len(key) < 16:
+        raise SettingError("DAYBOOK_ADMIN_KEY must have 16 characters or more.")
+    return Serving(
+        _flag("DAYBOOK_PUBLIC_DISCLOSURES", "true"),
+        number("DAYBOOK_PUBLIC_PER_MINUTE", 120, 1),
+        number("DAYBOOK_REVEAL_QUOTA", 20, 0),
+        number("DAYBOOK_REVEAL_FREE_LENGTH", 500, 0),
+        key,
+    )
 
 
 def analysis_is_on() -> bool:

@@ -29,11 +29,12 @@ from include.engine.raw import RawObjectDamaged, RawObjectMissing, RawStore
 class Found:
     """What came of looking for a text.
 
-    `text`: here it is, with the answers that hold it; `absent`: every way says that there is no document; `empty`: there
-    is one, but no text in it yet; `away`: whoever has it cannot be asked before `until`; `failed`: an error, in `why`.
+    `text`: here it is, with the answers that hold it; `absent`: every way says that there is no document; `empty`:
+    there is one, but no text in it yet; `away`: whoever has it cannot be asked before `until`; `unknown`: there was an
+    error that may pass, which says nothing about the document; `failed`: another error, in `why`.
     """
 
-    state: Literal["text", "absent", "empty", "away", "failed"]
+    state: Literal["text", "absent", "empty", "away", "unknown", "failed"]
     text: str = ""
     reading: str = ""
     fetches: tuple[int, ...] = ()
@@ -82,12 +83,10 @@ class Desk:
                 return found
             said.append(found)
         why = "; ".join(f"{each.reading}: {each.why}" for each in said)
-        # What cannot be asked now may have it: nothing is concluded from the others.
-        for state in ("away", "empty", "failed"):
-            for each in said:
-                if each.state == state:
-                    return replace(each, why=why)
-        return Found("absent", why=why)
+        # Who cannot be asked now may have it: nothing is concluded from the others. Where one says that there is none,
+        # an error of another one is no reason to give the filing up.
+        order = ("away", "absent", "empty", "unknown", "failed")
+        return replace(min(said, key=lambda each: order.index(each.state)), why=why)
 
     def _by(self, reading: Reading, rcept_no: str, title: str, attempt: int, may_go_on: Callable[[], bool]) -> Found:
         asker = self._asker(reading, rcept_no, attempt, may_go_on)
@@ -103,8 +102,11 @@ class Desk:
                     return Found("absent", reading=reading.name, why="there is no such document")
                 if fetched.answer_class is AnswerClass.BLOCKED:
                     return Found("away", reading=reading.name, why=fetched.error or "", until=fetched.blocked_until)
+                if fetched.refusal:
+                    return Found("away", reading=reading.name, why=fetched.refusal)
                 if fetched.answer_class not in (AnswerClass.DATA, AnswerClass.EMPTY):
-                    return Found("failed", reading=reading.name, why=fetched.error or str(fetched.answer_class))
+                    why = fetched.error or str(fetched.answer_class)
+                    return Found("unknown" if fetched.may_pass else "failed", reading=reading.name, why=why)
                 numbers.append(fetched.fetch_id)
                 waiting.extend(fetched.more)
         except (hosts.Blocked, hosts.UsedUp) as no:

@@ -1,8 +1,9 @@
 """The language model, reached through the Responses API by its own client.
 
-Promises: every request has a timeout and is sent once (the client's own retries are off, as a lost answer would make two
-jobs); what the server said is told apart: a job that waits, one that ended well or not, one that it does not know, and a
-server that cannot be asked now. Never: a proxy of the environment is used, and no key or body is in an error.
+Promises: every request has a timeout and is sent once (the client's own retries are off, as a lost answer would make
+two jobs); what the server said is told apart: a job that waits, one that ended well or not, one that it does not
+know, and a server that cannot be asked now. Never: a proxy of the environment is used, and no key or body is in an
+error.
 """
 
 from __future__ import annotations

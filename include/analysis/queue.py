@@ -197,9 +197,9 @@ def model_away(connection: Connection, why: str) -> None:
             connection,
             key=AWAY,
             severity="error",
-            text=f"The language model has not answered since {row['since'].isoformat(timespec='seconds')}: {why} What was "
-            "given to it stays noted and what waits keeps its place; nothing counts as failed. It goes on by itself. "
-            "If it does not, look at the server, and at connection llm (or LLM_BASE_URL).",
+            text=f"The language model has not answered since {row['since'].isoformat(timespec='seconds')}: {why} What "
+            "was given to it stays noted and what waits keeps its place; nothing counts as failed. It goes on by "
+            "itself. If it does not, look at the server, and at connection llm (or LLM_BASE_URL).",
         )
 
 

@@ -48,8 +48,9 @@ def backend(
     if not url or not model:
         lacking = "address" if not url else "name"
         raise NoModel(
-            f"The language model has no {lacking}. Nothing was asked, and what waits keeps its place. Set LLM_BASE_URL and "
-            "LLM_MODEL, or connection llm: its host with the version (https://…/v1), extra.model, the key as password."
+            f"The language model has no {lacking}. Nothing was asked, and what waits keeps its place. Set "
+            "LLM_BASE_URL and LLM_MODEL, or connection llm: its host with the version (https://…/v1), extra.model, the "
+            "key as password."
         )
     access = {
         "CF-Access-Client-Id": str(said.get("cf_access_client_id") or wishes.access_id),

@@ -20,12 +20,14 @@ from include.analysis import prompts, queue
 from include.analysis.body import Desk, Found
 from include.analysis.model import Away, Rejected, Submitter, TooSlow
 from include.engine import hosts, windows
-from include.engine.db import Line
+from include.engine.db import Connection, Line
 
 # For the text and the submit of one filing together, in seconds.
 MOST_SECONDS = 90.0
 # How long what cannot be had now is left alone at most: the host group may be open again sooner than it said.
 LONGEST_WAIT = timedelta(minutes=30)
+# How long it is left alone where no time is named, as where a key is refused.
+REFUSED_WAIT = timedelta(minutes=5)
 
 log = logging.getLogger(__name__)
 
@@ -89,7 +91,8 @@ class Worker:
             return "put back"
         if found.state == "failed":
             return self._fail(job, found.why)
-        is_absent = found.state == "absent"
+        # An error that may pass is waited out like a document that is not there yet: for a day.
+        is_absent = found.state in ("absent", "unknown")
         self.line.kept(lambda connection: queue.await_body(connection, job, found.why, is_absent=is_absent))
         return "no document" if is_absent else "no text"
 
@@ -150,9 +153,9 @@ class Worker:
         return "failed"
 
 
-def _wait(connection: object, found: Found) -> timedelta:
-    now = windows.now(connection)  # type: ignore[arg-type]
-    return min(max((found.until or now) - now, timedelta(seconds=10)), LONGEST_WAIT)
+def _wait(connection: Connection, found: Found) -> timedelta:
+    wait = found.until - windows.now(connection) if found.until else REFUSED_WAIT
+    return min(max(wait, timedelta(seconds=10)), LONGEST_WAIT)
 
 
 def run(

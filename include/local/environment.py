@@ -129,7 +129,7 @@ def build(
 
 def _sandbox(url: str) -> dict[str, str]:
     """Connections of a demo: every upstream under its usual name and host, with a key that opens nothing."""
-    values = {"DAYBOOK_SANDBOX_URL": url}
+    values = {"DAYBOOK_SANDBOX_URL": url, "ANALYSIS_SCHEDULER_AUTO_START": "true"}
     for source in registry.sources():
         connection = {"conn_type": "http", "host": source.hosts[0], "password": "sandbox-key"}
         if source.login_header:

@@ -1,4 +1,4 @@
-"""The tasks of the analysis: look whether there is something to do, give filings to the model, and wait for its answers.
+"""The tasks of the analysis: look whether there is something to do, give filings to the model, wait for its answers.
 
 Promises: nothing is handed from task to task that a crash could lose, as the rows say what is under way; one trigger
 waits for all answers of the batch, in no worker's place. Never: a filing's text, an answer or a secret is in an XCom, a

@@ -1,9 +1,9 @@
 """The language model: vLLM's Responses API with background jobs, its store in memory and its ways of going wrong.
 
-Promises: a job is `queued` and then over, never `in_progress`; a name that the caller gives (`request_id`) is the job's;
-a restart forgets all of them, and asking for one that is not known is a 404 in the API's words; lanes work side by side,
-each on one job at a time, on the simulated clock. Never: a job is over before its time, and a text is judged: what is
-said of a filing follows from its title.
+Promises: a job is `queued` and then over, never `in_progress`; a name that the caller gives (`request_id`) is the
+job's; a restart forgets all of them, and asking for one that is not known is a 404 in the API's words; lanes work
+side by side, each on one job at a time, on the simulated clock. Never: a job is over before its time, and a text is
+judged: what is said of a filing follows from its title.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class Llm:
         if state == "incomplete":
             shown["incomplete_details"] = {"reason": "max_output_tokens"}
         if state in ("completed", "incomplete"):
-            part = {"type": "output_text", "text": _text(job), "annotations": [], "logprobs": None}
+            part: dict[str, Any] = {"type": "output_text", "text": _text(job), "annotations": [], "logprobs": None}
             message = {"id": f"msg_{job.name}", "type": "message", "role": "assistant", "status": state}
             shown["output"] = [{**message, "content": [part]}]
         return shown

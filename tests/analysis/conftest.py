@@ -21,5 +21,7 @@ def office(database: str, sandbox: Start, tmp_path: Path) -> Iterator[Office]:
     running = sandbox(clock=place.now)
     place.sandbox_url = running.url
     made = Office(place, running)
+    # Time passes by itself too: much more than a loaded machine takes for a step.
+    made.switch("seconds", value=20)
     yield made
     made.close()

@@ -1,4 +1,4 @@
-"""An office at which filings are analysed: a warehouse on a simulated clock, the model's stand-in, and texts to order."""
+"""An office at which filings are analysed: a warehouse on a simulated clock, the model's stand-in, texts to order."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ class Office:
         self.sql(
             "insert into dartbrief.disclosures (rcept_no, corp_code, corp_name, corp_type, report_name, submitter,"
             " rcept_dt, remark, base_title, is_correction, unit, fetch_id, sent_at, parser_version, cycle_id, attempt)"
-            " values (%s, '00100000', '가온전자', 'K', %s, '가온전자', %s, '', %s, false, 'u', 1, collect.clock(), 1, 1, 1)",
+            " values (%s, '00100000', '가온전자', 'K', %s, '가온전자', %s, '', %s, false, 'u', 1,"
+            " collect.clock(), 1, 1, 1)",
             rcept_no,
             title,
             day,

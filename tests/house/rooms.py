@@ -54,11 +54,17 @@ ROOMS: dict[str, Room] = {
             ("states", "timing", "reach", "refusals", "shapes", "bulk"),
             "the shared words: standard library alone",
         ),
-        Room("bodies", ("contract",), "how the text of a filing is had: plain data that a source gives to the analysis"),
+        Room(
+            "bodies", ("contract",), "how the text of a filing is had: plain data that a source gives to the analysis"
+        ),
         Room("settings", (), "a leaf that everyone else may read"),
         Room("calendars", ("contract",), "a leaf: which days and windows are due, asked by whoever needs it"),
         Room("schedules", ("contract", "settings"), "a leaf: the times that an installation sets"),
-        Room("registry", ("sources", "bodies", "contract", "schedules", "settings"), "one line per source, its times as set"),
+        Room(
+            "registry",
+            ("sources", "bodies", "contract", "schedules", "settings"),
+            "one line per source, its times as set",
+        ),
         Room("sources", ("contract", "bodies"), "a source knows how to ask and how to read, not who calls it"),
         Room("engine", ("contract", *LEAVES), "the engine knows no source: a Stream is handed to it"),
         Room("outputs", ("engine", "contract", *LEAVES), "outputs are made from rows, not from sources"),

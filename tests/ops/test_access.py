@@ -51,19 +51,42 @@ TABLE: dict[tuple[str, str], tuple[str, Any]] = {
     ("GET", "/v1/openapi.json"): ("/openapi.json", None),
 }
 WRITES = [case for case in TABLE if case[0] != "GET"]
+# Routes for readers and by key, and who is let in (test_disclosures asks them).
+READERS = {
+    ("GET", "/v1/disclosures/recent"): "public",
+    ("GET", "/v1/disclosures"): "public",
+    ("GET", "/v1/disclosures/{rcept_no}"): "public",
+    ("GET", "/v1/companies/{corp_code}"): "public",
+    ("GET", "/v1/ai/analyze/{rcept_no}"): "signed_in",
+    ("POST", "/v1/ai/analyze/{rcept_no}/reveal"): "signed_in",
+    ("POST", "/v1/admin/disclosures/fetch"): "keyed",
+    ("POST", "/v1/admin/backfill"): "keyed",
+}
 
 
 def test_every_route_is_in_the_table_and_says_who_may_use_it(api: Api) -> None:
     routes = api.app.routes
     assert all(isinstance(route, APIRoute) for route in routes)
-    assert {(method, route.path) for route in routes for method in route.methods} == set(TABLE)  # type: ignore[attr-defined]
+    assert {(method, route.path) for route in routes for method in route.methods} == {*TABLE, *READERS}  # type: ignore[attr-defined]
     for route in routes:
-        changes = route.methods != {"GET"}  # type: ignore[attr-defined]
-        assert access.declared(route.endpoint) == ("writes" if changes else "reads")  # type: ignore[attr-defined]
+        ((method,), path) = route.methods, route.path  # type: ignore[attr-defined]
+        usual = "reads" if method == "GET" else "writes"
+        assert access.declared(route.endpoint) == READERS.get((method, path), usual)  # type: ignore[attr-defined]
 
 
-def test_nothing_is_public() -> None:
-    assert not access.PUBLIC_READS
+def test_nothing_is_public_but_filings_and_companies(api: Api) -> None:
+    public = {route.path for route in api.app.routes if route.name in access.PUBLIC_READS}  # type: ignore[attr-defined]
+    assert public == {path for (_, path), kind in READERS.items() if kind == "public"}
+
+
+@pytest.mark.parametrize("case", [case for case, kind in READERS.items() if kind != "public"], ids=" ".join)
+def test_strangers_get_nothing_of_what_is_not_public(api: Api, case: tuple[str, str]) -> None:
+    path = case[1].replace("{rcept_no}", "20260916000001").removeprefix("/v1")
+    answer = api.get(path, None) if case[0] == "GET" else api.send(case[0], path, {}, None)
+    assert (answer.status_code, answer.headers["content-type"]) == (401, "application/problem+json")
+    # An admin of Airflow has no admin key.
+    if READERS[case] == "keyed":
+        assert api.send(case[0], path, {}, "admin").status_code == 401
 
 
 @pytest.mark.parametrize("case", TABLE, ids=" ".join)

@@ -1,13 +1,17 @@
 """Who may do what: the one door through which every request goes, before anything of it is read.
 
-Promises: without an Airflow user there is no answer, not even that a path does not exist; a route says beside itself
-who may use it, and one that says nothing is refused to everybody; a write needs the right to start the DAG `control`,
-which does the same, and is refused where a page of another site may have sent it. Never: a login is issued, kept or
-logged here, and no role is invented: Airflow's auth manager decides.
+Promises: without an Airflow user there is no answer, not even that a path does not exist, but for the routes that say
+that they are public, which a setting closes and a limit guards; a route says beside itself who may use it, and one that
+says nothing is refused to everybody; a write needs the right to start the DAG `control`, which does the same, and is
+refused where a page of another site may have sent it. Never: a login is issued, kept or logged here, and no role is
+invented: Airflow's auth manager decides.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -23,14 +27,16 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from include.ops.api.problems import answer
 
 # Names of the routes that may be read without a login. Nothing is public but what stands here.
-PUBLIC_READS: frozenset[str] = frozenset()
+PUBLIC_READS = frozenset({"recent_disclosures", "list_disclosures", "read_disclosure", "read_company"})
+# The header that carries the key of the admin routes.
+ADMIN_KEY = "x-admin-key"
 
 # Whoever may start this DAG may do here what it does.
 CONTROL_DAG = "control"
 # A body is a few words; nobody needs more than this, in bytes.
 LONGEST_BODY = 64 * 1024
 
-_READS, _WRITES = "reads", "writes"
+_READS, _WRITES, _PUBLIC, _SIGNED_IN, _KEYED = "reads", "writes", "public", "signed_in", "keyed"
 _SAFE = ("GET", "HEAD")
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
@@ -48,8 +54,26 @@ def writes(endpoint: Endpoint) -> Endpoint:
     return endpoint
 
 
+def public(endpoint: Endpoint) -> Endpoint:
+    """Declare that a route only reads what anybody may; it must stand in `PUBLIC_READS` too."""
+    endpoint.__dict__["daybook_access"] = _PUBLIC
+    return endpoint
+
+
+def signed_in(endpoint: Endpoint) -> Endpoint:
+    """Declare that a route is for every Airflow user, and of what it changes only for that user."""
+    endpoint.__dict__["daybook_access"] = _SIGNED_IN
+    return endpoint
+
+
+def keyed(endpoint: Endpoint) -> Endpoint:
+    """Declare that a route is for who brings the admin key, and needs no Airflow user."""
+    endpoint.__dict__["daybook_access"] = _KEYED
+    return endpoint
+
+
 def declared(endpoint: object) -> str | None:
-    """Return what a route declares, `reads` or `writes`; None where it declares nothing and is refused."""
+    """Return what a route declares (`reads`, `writes`, `public` …); None where it declares nothing and is refused."""
     return getattr(endpoint, "daybook_access", None)
 
 
@@ -95,17 +119,29 @@ async def _admit(request: Request, route: BaseRoute | None) -> None:
     endpoint = getattr(route, "endpoint", None)
     access = declared(endpoint)
     is_read = request.method in _SAFE
-    if is_read and access == _READS and getattr(route, "name", "") in PUBLIC_READS:
+    answers = route is not None and request.method in (getattr(route, "methods", None) or ())
+    if answers and access == _KEYED:
+        _check_key(request)
+        _plain_json(request)
         return
+    if answers and is_read and access == _PUBLIC and getattr(route, "name", "") in PUBLIC_READS:
+        _limit(request)
+        _said_once(request)
+        if request.app.state.serving.is_public:
+            return
     bearer = await bearer_scheme(request)
     user = await get_user(request, None, bearer)
     request.state.daybook_user = user
     _said_once(request)
-    if route is None or request.method not in (getattr(route, "methods", None) or ()):
+    if not answers:
         # Nothing answers this; the user is told so.
         return
-    if access is None or (access == _READS and not is_read):
+    if access is None or (access in (_READS, _PUBLIC) and not is_read):
         raise HTTPException(403, "This route does not say who may use it, so nobody may. That is a fault of Daybook.")
+    if access in (_PUBLIC, _SIGNED_IN):
+        if not is_read:
+            _same_site(request, has_bearer=bearer is not None)
+        return
     if access == _READS:
         is_allowed = await _may(user, "GET", DagDetails())
         if not is_allowed:
@@ -118,6 +154,27 @@ async def _admit(request: Request, route: BaseRoute | None) -> None:
             f"Changing this needs the right to start the DAG {CONTROL_DAG}, which you do not have. Nothing was done.",
         )
     _plain_json(request)
+
+
+def _check_key(request: Request) -> None:
+    """Refuse who does not bring the admin key; how long that takes says nothing of how much of it was right."""
+    wanted, given = request.app.state.serving.admin_key, request.headers.get(ADMIN_KEY, "")
+    _limit(request)
+    if not wanted:
+        raise HTTPException(401, "No admin key is set here (DAYBOOK_ADMIN_KEY), so nobody is let in by one.")
+    if not hmac.compare_digest(hashlib.sha256(given.encode()).digest(), hashlib.sha256(wanted.encode()).digest()):
+        raise HTTPException(401, "This needs the admin key, as the header X-Admin-Key. Nothing was done.")
+
+
+def _limit(request: Request) -> None:
+    address = request.client.host if request.client else "nobody"
+    wait = request.app.state.limiter.wait(address)
+    if wait:
+        raise HTTPException(
+            429,
+            "Too many requests from this address; ask again after the time that Retry-After says.",
+            headers={"Retry-After": str(math.ceil(wait))},
+        )
 
 
 async def _may(user: Any, method: Any, details: DagDetails) -> bool:

@@ -13,12 +13,16 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
 
+from include import settings
 from include.ops import addresses, paused
 from include.ops.api import (
     access,
+    admin,
+    analyses,
     calendar,
     controls,
     cycles,
+    disclosures,
     problems,
     quarantine,
     silences,
@@ -27,6 +31,7 @@ from include.ops.api import (
     told,
     work,
 )
+from include.ops.api.front import Limiter, Lru
 from include.ops.api.warehouse import Warehouse
 
 PREFIX = "/daybook"
@@ -35,9 +40,10 @@ VERSION = "/v1"
 DESCRIPTION = """
 What Daybook collected, what it came to, and what waits, read from its rows.
 
-**Who.** Every address needs an Airflow user: `Authorization: Bearer` with a token of `POST /auth/token`, or the
-cookie of Airflow's pages. Reading needs the right to see DAG runs, changing the right to start the DAG `control`. A
-change that brings nothing but the cookie must come from Airflow's own pages.
+**Who.** Every address but `disclosures…` and `companies…`, which are public and limited by address, and `admin…`, which
+needs the header `X-Admin-Key`, needs an Airflow user: `Authorization: Bearer` with a token of `POST /auth/token`, or
+the cookie of Airflow's pages. Reading needs the right to see DAG runs, changing the right to start the DAG `control`.
+A change that brings nothing but the cookie must come from Airflow's own pages.
 
 **Times** are ISO 8601 with offset, in Seoul; a `runDate` is a date in Seoul, a `sessionDate` one of the market's own
 calendar. **Lists** come in pages: pass `nextCursor` back as `cursor`, with the same filters. **Errors** are
@@ -67,14 +73,28 @@ _CHANGES: dict[int | str, dict[str, Any]] = {
 }
 
 
+_LIMITED: dict[int | str, dict[str, Any]] = {
+    429: {"description": "Too often, or the day's quota is used; Retry-After says until when.", "content": _PROBLEM}
+}
+_KEPT: dict[int | str, dict[str, Any]] = {304: {"description": "What you have is still right (If-None-Match)."}}
+
+
 def create_app(
-    warehouse: Callable[[], str] | None = None, paused_dags: Callable[[], Sequence[paused.Paused]] | None = None
+    warehouse: Callable[[], str] | None = None,
+    paused_dags: Callable[[], Sequence[paused.Paused]] | None = None,
+    serving: settings.Serving | None = None,
+    hands: admin.Hands | None = None,
 ) -> FastAPI:
     """Return an app.
 
     Args:
         warehouse: gives the address of the warehouse; Airflow's connection `warehouse` where None.
         paused_dags: gives the DAGs that are paused; asks Airflow's own database where None.
+        serving: how readers are served; as the settings say where None.
+        hands: reach DART and start DAGs for the admin routes; Airflow's own where None.
+
+    Raises:
+        SettingError: a setting of the serving cannot be used.
     """
     # Airflow's own paths for documents would need no login, so there are none of them.
     app = FastAPI(
@@ -87,9 +107,27 @@ def create_app(
     )
     app.state.warehouse = Warehouse(warehouse or _warehouse)
     app.state.paused_dags = paused_dags or paused.paused_dags
+    app.state.serving = serving or settings.serving()
+    app.state.limiter = Limiter(app.state.serving.per_minute)
+    app.state.analyses = Lru[dict[str, Any]](analyses.MOST_KEPT)
+    app.state.revealed = Lru[bool](analyses.MOST_KEPT)
+    app.state.hands = hands or admin.Hands()
     app.add_middleware(access.Door)
     problems.install(app)
-    for module in (summary, cycles, snapshots, work, quarantine, calendar, controls, told, silences):
+    for module in (
+        summary,
+        cycles,
+        snapshots,
+        work,
+        quarantine,
+        calendar,
+        controls,
+        told,
+        silences,
+        disclosures,
+        analyses,
+        admin,
+    ):
         for route in module.router.routes:
             route.responses = {**_ERRORS, **_of(route), **route.responses}
         app.include_router(module.router, prefix=VERSION)
@@ -105,8 +143,13 @@ def mounted() -> FastAPI:
 
 
 def _of(route: Any) -> dict[int | str, dict[str, Any]]:
-    if access.declared(route.endpoint) == "writes":
-        return _CHANGES
+    kind = access.declared(route.endpoint)
+    if kind in ("writes", "keyed"):
+        return _CHANGES if kind == "writes" else {**_CHANGES, **_LIMITED}
+    if kind == "signed_in":
+        return {409: _CHANGES[409], **_LIMITED}
+    if kind == "public":
+        return {**_LIMITED, **_KEPT, **({404: _CHANGES[404]} if "{" in route.path else {})}
     return {404: _CHANGES[404]} if "{" in route.path else {}
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from include.contract import Source
 from include.sources.dart import streams
 from include.sources.dart.answers import HOST
+from include.sources.dart.bodies import readings
+
+__all__ = ["readings", "source"]
 
 
 def source(*, minutes: int = 5, is_on: bool = True) -> Source:
