@@ -29,9 +29,11 @@ if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[2])
 
 import httpx
+from fastapi import FastAPI
 
 from include.engine.db import connect
 from include.ops.api.shapes import cursor_for, question
+from include.settings import Serving
 from tests.benchmarks.measuring import Judged, judge, summary, warehouse
 
 OFTEN, SOMETIMES, DAILY = 6, 4, 20
@@ -103,15 +105,15 @@ def fill(url: str, days: int) -> int:
 
 
 @contextmanager
-def serving(url: str, token: str) -> Iterator[httpx.Client]:
-    """The app behind a real server; yields a client that is logged in."""
+def serving(url: str, token: str, wishes: Serving | None = None) -> Iterator[tuple[httpx.Client, FastAPI]]:
+    """The app behind a real server; yields a client that is logged in, and the app."""
     import uvicorn
     from starlette.applications import Starlette
     from starlette.routing import Mount
 
     from include.ops.api.app import create_app
 
-    app = create_app(lambda: url, list)
+    app = create_app(lambda: url, list, wishes)
     config = uvicorn.Config(Starlette(routes=[Mount("/daybook", app)]), port=0, log_level="error", access_log=False)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
@@ -122,7 +124,7 @@ def serving(url: str, token: str) -> Iterator[httpx.Client]:
         port = server.servers[0].sockets[0].getsockname()[1]
         headers = {"authorization": f"Bearer {token}"}
         with httpx.Client(base_url=f"http://127.0.0.1:{port}/daybook/v1", headers=headers, timeout=60) as client:
-            yield client
+            yield client, app
     finally:
         server.should_exit = True
         thread.join(20)
@@ -234,7 +236,7 @@ def measure(url: str, token: str, days: int, seconds: float) -> list[str]:
     began = time.perf_counter()
     number = fill(url, days)
     lines = [f"{number:,} windows of {days} days, made in {time.perf_counter() - began:.0f} s"]
-    with serving(url, token) as client:
+    with serving(url, token) as (client, _):
         return [*lines, *answers(client, seconds), *flatness(url, client, days)]
 
 

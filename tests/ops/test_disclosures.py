@@ -47,16 +47,16 @@ def filled(url: str, count: int = 30, *, status: str = "COMPLETED", length: int 
         connection.execute(
             "insert into dartbrief.disclosures (rcept_no, corp_code, corp_name, corp_type, report_name, submitter,"
             " rcept_dt, remark, base_title, is_correction, unit, fetch_id, sent_at, parser_version, cycle_id, attempt)"
-            " select to_char(day, 'YYYYMMDD') || lpad(n::text, 6, '0'), lpad((100000 + mod(n, 3))::text, 8, '0'), '가온',"
-            " 'K', '제목', '가온', day, '', '제목', false, 'u', 1,"
+            " select to_char(day, 'YYYYMMDD') || lpad(n::text, 6, '0'), lpad((100000 + mod(n, 3))::text, 8, '0'),"
+            " '가온', 'K', '제목', '가온', day, '', '제목', false, 'u', 1,"
             " '2026-09-16T00:00:00Z'::timestamptz + n / 2 * interval '1 minute', 1, 1, 1"
             " from (select date '2026-09-14' + n / 10 as day, n from generate_series(0, %s - 1) n) made",
             (count,),
         )
         connection.execute(
             "update dartbrief.analysis_cache set status = %s, summary = '요약 ' || rcept_no,"
-            " key_points_json = '하나|||둘', sentiment = 'positive', model = 'm', prompt_version = 'other/1', doc_length = %s, completed_at ="
-            " collect.clock()",
+            " key_points_json = '하나|||둘', sentiment = 'positive', model = 'm', prompt_version = 'other/1',"
+            " doc_length = %s, completed_at = collect.clock()",
             (status, length),
         )
         order = "select rcept_no from dartbrief.disclosures order by rcept_dt desc, created_at desc, rcept_no desc"
