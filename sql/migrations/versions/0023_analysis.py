@@ -1,4 +1,4 @@
-"""analysis: the state machine of the disclosure analysis, its slots, its results and their history (0023_analysis.sql)."""
+"""analysis: the state machine of the disclosure analysis, its slots, results and their history (0023_analysis.sql)."""
 
 from include.engine.migrations import run_sql_beside
 
