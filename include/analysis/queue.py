@@ -49,12 +49,16 @@ class InFlight:
 
 @dataclass(frozen=True)
 class Standing:
-    """How much there is to do: may be tried now, is claimed, was claimed by a dead worker, is with the model."""
+    """How much there is to do: may be tried now, is claimed, was claimed by a dead worker, is with the model.
+
+    `free` is how many more may be claimed now: none while the model is away.
+    """
 
     waiting: int
     claimed: int
     stale: int
     in_flight: int
+    free: int
     away_since: datetime | None
 
     @property

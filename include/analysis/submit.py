@@ -177,40 +177,70 @@ def run(
         seconds: how long it may go on.
         url: address of the warehouse, for looking whether something is left.
     """
-    counts, until = Counts(), time.monotonic() + seconds
+    crew = _Crew(make, stop, time.monotonic() + seconds)
     line = Line(url, application="daybook analysis")
-    threads: list[threading.Thread] = []
-    failures: list[BaseException] = []
     try:
         while True:
             standing = line.kept(queue.standing)
-            if stop.is_set() or failures or time.monotonic() > until or standing.is_idle:
-                return counts, standing
-            threads = [thread for thread in threads if thread.is_alive()]
-            for _ in range(min(workers - len(threads), standing.waiting + standing.stale)):
-                thread = threading.Thread(target=_work, args=(make, counts, failures, stop, until), daemon=True)
-                thread.start()
-                threads.append(thread)
+            if crew.is_over or standing.is_idle:
+                return crew.counts, standing
+            # No more than may claim something: whoever cannot would only have looked.
+            crew.begin(min(standing.free, standing.waiting) + standing.stale, workers)
             stop.wait(idle)
     finally:
-        for thread in threads:
-            thread.join(MOST_SECONDS)
         line.close()
-        if failures:
-            raise failures[0]
+        crew.end()
 
 
-def _work(
-    make: Callable[[], Worker], counts: Counts, failures: list[BaseException], stop: threading.Event, until: float
-) -> None:
-    try:
-        worker = make()
+class _Crew:
+    """The workers of one run; those with nothing to do are kept for the next filing, as their clients are dear."""
+
+    def __init__(self, make: Callable[[], Worker], stop: threading.Event, until: float) -> None:
+        self.counts = Counts()
+        self._make, self._stop, self._until = make, stop, until
+        self._threads: list[threading.Thread] = []
+        self._idle: list[Worker] = []
+        self._failures: list[BaseException] = []
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody should begin anything more."""
+        return self._stop.is_set() or bool(self._failures) or time.monotonic() > self._until
+
+    def begin(self, number: int, most: int) -> None:
+        """Have so many more workers claim until there is nothing for them, but not more than `most` in all."""
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        for _ in range(min(number, most - len(self._threads))):
+            thread = threading.Thread(target=self._work, daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def _work(self) -> None:
         try:
-            while not stop.is_set() and time.monotonic() < until and (outcome := worker.one()) is not None:
-                counts.add(outcome)
+            with self.counts.lock:
+                worker = self._idle.pop() if self._idle else None
+            self._go_on(worker or self._make())
+        except BaseException as error:
+            self._failures.append(error)
+
+    def _go_on(self, worker: Worker) -> None:
+        try:
+            while not self.is_over and (outcome := worker.one()) is not None:
+                self.counts.add(outcome)
         finally:
+            self._idle.append(worker)
+
+    def end(self) -> None:
+        """Wait for the workers, and close what they had.
+
+        Raises:
+            BaseException: what ended one of them.
+        """
+        for thread in self._threads:
+            thread.join(MOST_SECONDS)
+        for worker in self._idle:
             for part in (worker.desk, worker.model, worker.line):
                 with suppress(Exception):
                     part.close()
-    except BaseException as error:
-        failures.append(error)
+        if self._failures:
+            raise self._failures[0]

@@ -77,6 +77,8 @@ select (select count(*) from (select 1 from dartbrief.analysis_cache a
            and coalesce(a.claimed_until, a.updated_at + interval '5 minutes') <= collect.clock()) as stale,
        (select count(*) from dartbrief.analysis_cache a
          where a.status in ('PROCESSING', 'BODY_PROCESSING') and a.llm_response_id is not null) as in_flight,
+       (select count(*) from dartbrief.analysis_slots s where s.is_open and s.rcept_no is null
+           and not exists (select 1 from dartbrief.analysis_control c where c.paused_until > collect.clock())) as free,
        (select c.away_since from dartbrief.analysis_control c) as away_since;
 
 -- name: stored_body

@@ -37,7 +37,7 @@ SOURCE, STREAM = "dart", "dart.disclosures"
 # Under this name requests made here stand in the ledger, so that no cycle takes their answers for its own.
 DEBUG = "dart.debug"
 # Somebody waits for the answer.
-MOST_SECONDS = 20.0
+MOST_SECONDS = 45.0
 
 
 def _reach() -> Credentials:
