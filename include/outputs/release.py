@@ -52,12 +52,13 @@ class Release:
 
     `table` is the qualified name of the table or view that its rows are read from, `path` the pattern of its files in
     the repository (`{month}` stands for YYYY-MM), `cut` how it is divided: by the month of the session date, by the
-    company (`{company}`, its number), into scans over all companies (`{scan}`), which are built apart (`prebuild`) and
-    go in one commit, or not at all. A view has a `shape`, which declares its columns, and `made_from` names the tables
-    whose changes make it out of date. `open_items_of` names the listing whose items its rows are, where those that
-    have departed are left out. `calendar` is the trading calendar that its session dates follow, None where they
-    follow none. `priority` orders the releases when several wait: small and urgent ones have small numbers, and those
-    from `BULK` on leave some of each hour's commits to the others. `retention` says how long files are kept.
+    company (`{company}`, its number; `{folder}` are its last two digits, so that no folder grows large), into scans
+    over all companies (`{scan}`), which are built apart (`prebuild`) and go in one commit, or not at all. A view has a
+    `shape`, which declares its columns, and `made_from` names the tables whose changes make it out of date.
+    `open_items_of` names the listing whose items its rows are, where those that have departed are left out. `calendar`
+    is the trading calendar that its session dates follow, None where they follow none. `priority` orders the releases
+    when several wait: small and urgent ones have small numbers, and those from `BULK` on leave some of each hour's
+    commits to the others. One that is not `is_on` is declared and not made. `retention` says how long files are kept.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Release:
     open_items_of: str | None = None
     calendar: str | None = None
     priority: int = 100
+    is_on: bool = True
     retention: str = "the newest version of each file; earlier ones stay in the history of the repository"
 
     def __post_init__(self) -> None:
@@ -83,7 +85,9 @@ class Release:
         """
         if self.visibility == "public" and not (self.terms.source and self.terms.read_on):
             raise ReleaseError(f"Release {self.name} is public, so its terms must name a source and a date.")
-        if re.findall(r"{\w+}", self.path) != ([] if self.cut == "whole" else [f"{{{self.cut}}}"]):
+        if re.findall(r"{\w+}", self.path.replace("{folder}/", "")) != (
+            [] if self.cut == "whole" else [f"{{{self.cut}}}"]
+        ):
             raise ReleaseError(f"The path {self.path!r} of release {self.name} does not fit its cut, {self.cut}.")
         if self.open_items_of and self.cut != "whole":
             raise ReleaseError(f"Release {self.name} is of the items that are open, so it is not cut into months.")
@@ -117,7 +121,8 @@ class Release:
         if self.cut == "whole" and name == WHOLE:
             return Part(name, self.path)
         if self.cut == "company" and _COMPANY.fullmatch(name):
-            return Part(name, self.path.replace("{company}", name), company=name)
+            path = self.path.replace("{company}", name).replace("{folder}", name[-2:].zfill(2))
+            return Part(name, path, company=name)
         if self.cut == "scan" and _SCAN.fullmatch(name):
             return Part(name, self.path.replace("{scan}", name))
         match = _MONTH.fullmatch(name)

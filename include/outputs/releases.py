@@ -219,7 +219,7 @@ def fed_by(tables: Iterable[Table]) -> tuple[tuple[Release, Table], ...]:
     found = [
         (each, each.shape or declared[each.table])
         for each in RELEASES
-        if each.cut != "scan" and any(name in declared for name in each.tables)
+        if each.is_on and each.cut != "scan" and any(name in declared for name in each.tables)
     ]
     return tuple(sorted(found, key=lambda pair: pair[0].priority))
 
@@ -227,4 +227,4 @@ def fed_by(tables: Iterable[Table]) -> tuple[tuple[Release, Table], ...]:
 def feeding(tables: Iterable[Table]) -> list[str]:
     """Return the names under which changes of these tables are counted that some release is made from."""
     declared = {table.qualified for table in tables}
-    return sorted({mark for each in RELEASES if declared & set(each.tables) for mark in each.marks})
+    return sorted({mark for each in RELEASES if each.is_on and declared & set(each.tables) for mark in each.marks})

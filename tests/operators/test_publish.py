@@ -7,9 +7,12 @@ import logging
 import threading
 from datetime import UTC, datetime, timedelta
 
+import psycopg
 import pytest
 
+from include import cli
 from include.operators import notes, publish
+from include.operators.control import ControlOperator
 from include.operators.publish import BuildOperator, PushOperator, stopping
 from include.outputs import publisher
 from include.outputs.lease import PublishLeaseLost
@@ -105,6 +108,7 @@ SENT = (SentCommit("finra/short_volume", "abcdef0123456", "http://hub/commit/abc
         (Published(SENT, refused=(("a/path", "damaged"),)), "green", "PARTIAL – 2 files, commit"),
         (Published(SENT, failed=(("finra/x", "HTTP 400"),), waiting=1), "red", "FAILED – 2 files, commit"),
         (Published(busy="other until noon", waiting=3), "again", "WAITING – other until noon; 3 files to go."),
+        (Published(SENT, deferred=(("x/large", "128 commits"),), waiting=3), "green", "PARTIAL – 2 files, commit"),
         (Published(SENT, stopped=True, waiting=3), "again", "GOING ON – 2 files, commit"),
         (Published(waiting=1), "again", "GOING ON – nothing was sent; 1 file to go."),
         (PublicationRefused("the repository is public"), "red", "REFUSED – the repository is public"),
@@ -144,3 +148,40 @@ def test_a_kill_reaches_code_that_waits_for_an_event():
         assert not stop.is_set()
         killed.set()
         assert stop.wait(5)
+
+
+def control(database, monkeypatch, **asked):
+    monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", database)
+    params = {"action": "publish", "scope": "file", "name": "", "reason": "it is right", **asked}
+    return ControlOperator(task_id="change", sources=[]).work(context(params=params, conf=params), turn())
+
+
+def test_a_held_file_is_let_pass_by_control_and_the_command_line_with_who_and_why(database, monkeypatch, capsys):
+    with psycopg.connect(database) as connection:
+        for name in ("one", "two"):
+            connection.execute(
+                "insert into publish.files (release, partition, path, content_hash, sha256, size, rows, source_run, "
+                "state, reason, created_at, updated_at) values ('finra/short_volume', %s, %s, sha256(%s), sha256(%s), "
+                "1, 1, 'a run', 'held', 'rows: 1 rows, 40 before', collect.clock(), collect.clock())",
+                (name, f"finra/{name}.parquet", name.encode(), name.encode()),
+            )
+    refused = control(database, monkeypatch, name="finra/three.parquet")
+    assert refused.how == "red"
+    assert "Held are: 1 finra/one.parquet, 2 finra/two.parquet." in refused.words
+    for wrong in ({"scope": "source"}, {"action": "freeze"}, {"reason": " ", "name": "finra/one.parquet"}):
+        assert control(database, monkeypatch, **wrong).words.startswith("REFUSED")
+    let = control(database, monkeypatch, name="finra/one.parquet")
+    assert let.words.startswith("DONE – finra/one.parquet is let pass although rows: 1 rows, 40 before.")
+
+    monkeypatch.setattr(cli, "warehouse", lambda: database)
+    assert cli.main(["publication", "list"]) == 0
+    assert "2  finra/two.parquet (1 rows, a run): rows: 1 rows, 40 before" in capsys.readouterr().out
+    assert cli.main(["publication", "let", "2", "--who", "kim"]) == 1
+    assert cli.main(["publication", "let", "2", "--who", "kim", "--why", "looked at"]) == 0
+    assert cli.main(["publication", "list"]) == 0
+    assert "NOTHING – no check holds a file" in capsys.readouterr().out
+    found = [(f["path"], f["state"], f["let_by"], f["let_why"]) for f in market.files(database)]
+    assert found == [
+        ("finra/one.parquet", "waiting", "admin", "it is right"),
+        ("finra/two.parquet", "waiting", "kim", "looked at"),
+    ]

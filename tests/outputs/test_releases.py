@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import date
 
 import psycopg
 import pytest
 
 from include import registry
+from include.outputs import releases
 from include.outputs.parquet import published_columns
 from include.outputs.releases import RELEASES, Release, ReleaseError, Terms, fed_by, feeding, release
 from include.outputs.shapes import FRED_SERIES as SHAPE
@@ -104,3 +106,22 @@ def test_a_part_that_cannot_be_is_refused_in_words(name: str) -> None:
 def test_an_unknown_release_is_refused_and_the_known_are_named() -> None:
     with pytest.raises(ReleaseError, match="finra/short_volume"):
         release("finra/long_volume")
+
+
+def test_a_release_by_company_spreads_its_files_over_folders_and_one_that_is_off_is_not_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shape = replace(SHAPE, schema="s", name="v")
+    companies = Release(
+        "a/b", "t", "s.v", "a/b/{folder}/{company}.parquet", "company", Terms(""), shape=shape, made_from=("s.t",)
+    )
+    assert companies.part("0000320193").path == "a/b/93/0000320193.parquet"
+    assert companies.part("0000320193").company == "0000320193"
+    with pytest.raises(ReleaseError, match="a file for each company"):
+        companies.part("../x")
+    assert companies.marks == ("s.t:company",)
+    table = replace(SHAPE, schema="s", name="t")
+    monkeypatch.setattr(releases, "RELEASES", (companies,))
+    assert fed_by([table]) == ((companies, shape),)
+    monkeypatch.setattr(releases, "RELEASES", (replace(companies, is_on=False),))
+    assert (fed_by([table]), feeding([table])) == ((), [])
