@@ -25,6 +25,10 @@ SIZE_TIMES, SIZE_OF_ROWS = 4.0, 1_000
 FOLDER_ENTRIES, REPOSITORY_FILES = 10_000, 100_000
 
 
+class NotParquet(Exception):
+    """A file cannot be read as what it should be; the text says why."""
+
+
 @dataclass(frozen=True)
 class Facts:
     """What a file holds, as read from its bytes.
@@ -78,9 +82,17 @@ def read(file: Path, *, by_session: bool) -> Facts:
     """Read what a file holds; `by_session`: its session dates as well, of which it then has few.
 
     Raises:
-        OSError: the file cannot be read.
-        pyarrow.ArrowException: it is no parquet file.
+        NotParquet: it cannot be read.
     """
+    import pyarrow as pa
+
+    try:
+        return _read(file, by_session=by_session)
+    except (pa.ArrowException, OSError) as error:
+        raise NotParquet(f"it cannot be read: {str(error).partition(chr(10))[0][:300]}") from None
+
+
+def _read(file: Path, *, by_session: bool) -> Facts:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(file) as opened:

@@ -60,7 +60,7 @@ class Gate:
                 local = self.store.checked_copy(row["sha256"], self.folder)
                 facts = checks.read(local, by_session=found is not None and found.cut == "month")
                 ready.append((row, replace(to_send(row), local=local), facts))
-            except FileUnfit as damage:
+            except (FileUnfit, checks.NotParquet) as damage:
                 unfit.append((row, f"{damage}; it is built anew."))
         before, days, unbuilt = self._beside(name, found, [row["path"] for row, _, _ in ready])
         judged = [

@@ -92,3 +92,11 @@ def test_what_is_judged_is_read_from_the_bytes_over_row_groups_and_batches(
     assert facts.columns == COLUMNS
     assert facts.sessions == tuple(sorted(set(days)))
     assert read(file, by_session=False).sessions is None
+
+
+def test_what_is_no_parquet_file_is_told_in_a_line(tmp_path: Path) -> None:
+    file = tmp_path / "a.parquet"
+    file.write_bytes(b"PAR1 and then nothing of the kind")
+    with pytest.raises(checks.NotParquet, match="it cannot be read") as told:
+        read(file, by_session=True)
+    assert "\n" not in str(told.value)
