@@ -42,6 +42,9 @@ def _view(name: str, title: str, shape: Table, terms: Terms, made_from: tuple[st
     return _whole(name, title, shape.qualified, terms, shape=shape, made_from=made_from, **more)
 
 
+# Tables that no stream writes, and that releases are made from.
+OURS = frozenset({"dartbrief.analysis_cache"})
+
 RELEASES: tuple[Release, ...] = (
     _months(
         "finra/short_volume",
@@ -69,6 +72,17 @@ RELEASES: tuple[Release, ...] = (
         "Filings of Korean companies by day of receipt, corrections and withdrawn ones too (DART)",
         "dartbrief.disclosures",
         _DART,
+        priority=50,
+    ),
+    Release(
+        "analyses",
+        "Summaries of Korean filings by a language model, by month of receipt",
+        shapes.ANALYSES.qualified,
+        "analyses/{month}.parquet",
+        "month",
+        _DART,
+        shape=shapes.ANALYSES,
+        made_from=("dartbrief.analysis_cache",),
         priority=50,
     ),
     _whole(
@@ -216,15 +230,16 @@ def release(name: str) -> Release:
 def fed_by(tables: Iterable[Table]) -> tuple[tuple[Release, Table], ...]:
     """Return the releases that are made from these tables, each with what declares its columns, by priority."""
     declared = {table.qualified: table for table in tables}
+    names = OURS | set(declared)
     found = [
         (each, each.shape or declared[each.table])
         for each in RELEASES
-        if each.is_on and each.cut != "scan" and any(name in declared for name in each.tables)
+        if each.is_on and each.cut != "scan" and names & set(each.tables)
     ]
     return tuple(sorted(found, key=lambda pair: pair[0].priority))
 
 
 def feeding(tables: Iterable[Table]) -> list[str]:
     """Return the names under which changes of these tables are counted that some release is made from."""
-    declared = {table.qualified for table in tables}
+    declared = {table.qualified for table in tables} | OURS
     return sorted({mark for each in RELEASES if each.is_on and declared & set(each.tables) for mark in each.marks})

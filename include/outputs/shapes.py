@@ -79,3 +79,26 @@ ECOS_SERIES = Table(
     key=("series_id",),
     session_date=None,
 )
+
+ANALYSES = Table(
+    "publish",
+    "analyses",
+    "Summaries of Korean filings by a language model, as readers see them",
+    (
+        Column("rcept_no", "text", "Receipt number of the filing"),
+        Column("rcept_date", "date", "Day of receipt"),
+        Column("corp_code", "text", "Company as DART numbers it"),
+        Column("corp_name", "text", "Its name"),
+        Column("stock_code", "text", "Its stock code", True),
+        Column("report_name", "text", "Title of the filing"),
+        Column("kind", "text", "Kind of filing, which chose the prompt", True),
+        Column("sentiment", "text", "positive, negative or neutral", True),
+        Column("summary", "text", "The summary"),
+        Column("key_points", "text", "Its points, as JSON", True),
+        Column("model", "text", "Model that wrote it", True),
+        Column("prompt_version", "text", "Wording of the prompt", True),
+        Column("completed_at", "timestamptz", "When it was accepted"),
+    ),
+    key=("rcept_no",),
+    session_date="rcept_date",
+)

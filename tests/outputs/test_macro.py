@@ -1,4 +1,4 @@
-"""The series of FRED and ECOS as files: observations with the days on which they held, and what each series is."""
+"""Files that are read from views: series of FRED and ECOS with the days on which they held, analyses of filings."""
 
 from __future__ import annotations
 
@@ -114,3 +114,35 @@ def test_a_series_of_ecos_keeps_what_it_was_before_a_revision(database: str, roo
     assert (told["label"], told["frequency"], told["unit"], told["row_count"], told["status"]) == (
         "한국은행 기준금리: 한국은행 기준금리", "D", "연%", 1, "ok",
     )  # fmt: skip
+
+
+def test_analyses_are_published_by_month_of_receipt_once_they_are_there(database: str, root: Path) -> None:
+    number = "20260915000123"
+    with psycopg.connect(database) as connection:
+        connection.execute("alter table dartbrief.disclosures disable trigger user")
+        connection.execute(
+            "insert into dartbrief.disclosures (rcept_no, corp_code, corp_name, stock_code, corp_type, report_name, "
+            "submitter, rcept_dt, remark, base_title, is_correction, unit, fetch_id, sent_at, parser_version, "
+            "cycle_id, attempt) values (%s, '00126380', '삼성전자', '005930', 'Y', '공시', '삼성전자', '2026-09-15', '', "
+            "'공시', false, 'u', 7, collect.clock(), 1, 1, 1)",
+            (number,),
+        )
+        connection.execute(
+            "insert into dartbrief.analysis_cache (rcept_no, status, created_at, updated_at) "
+            "values (%s, 'PENDING', collect.clock(), collect.clock())",
+            (number,),
+        )
+        connection.execute("update dartbrief.analysis_cache set retry_count = 1")
+    release = releases.release("analyses")
+    assert release.shape is not None
+    assert build(database, release, release.shape, str(root), "a run").unchanged == ()
+    with psycopg.connect(database) as connection:
+        connection.execute(
+            "update dartbrief.analysis_cache set status = 'COMPLETED', summary = '요약', key_points_json = '[]', "
+            "sentiment = 'neutral', model = 'm', prompt_version = 'v1', completed_at = collect.clock()"
+        )
+    (row,) = published(database, root, "analyses")
+    assert (row["rcept_no"], row["rcept_date"], row["summary"], row["stock_code"]) == (
+        number, date(2026, 9, 15), "요약", "005930",
+    )  # fmt: skip
+    assert market.files(database)[-1]["path"] == "analyses/2026-09.parquet"
