@@ -123,8 +123,8 @@ def test_analyses_are_published_by_month_of_receipt_once_they_are_there(database
         connection.execute(
             "insert into dartbrief.disclosures (rcept_no, corp_code, corp_name, stock_code, corp_type, report_name, "
             "submitter, rcept_dt, remark, base_title, is_correction, unit, fetch_id, sent_at, parser_version, "
-            "cycle_id, attempt) values (%s, '00126380', '삼성전자', '005930', 'Y', '공시', '삼성전자', '2026-09-15', '', "
-            "'공시', false, 'u', 7, collect.clock(), 1, 1, 1)",
+            "cycle_id, attempt) values (%s, '00126380', '삼성전자', '005930', 'Y', '공시', '삼성전자', "
+            "'2026-09-15', '', '공시', false, 'u', 7, collect.clock(), 1, 1, 1)",
             (number,),
         )
         connection.execute(
