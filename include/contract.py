@@ -282,7 +282,9 @@ class Stream:
     `usual_requests` is what one planned request comes to with its further pages, for estimates. `leaves_quota` is how
     many of each key's requests of a day it leaves to the other streams of its host group.
     `listing` says that a complete poll shows every open item, named by the key of the first table; one that
-    `close_after` complete polls in a row did not show is closed. `job` names the job of the source that works the
+    `close_after` complete polls in a row did not show is closed. `least_share` is how much of what was believed last an
+    answer must still show, or an operator accepts it; before that it misses no item and takes no row of a unit away. 0:
+    every answer is believed, but for a listing under four fifths. `job` names the job of the source that works the
     stream, None for its main one; `dag` is for one that is known under another name. `subjects` says where the things
     that it asks about are held; `amend(request, answer)` gives a refused request again without the part that was at
     fault, None where nothing can be left out.
@@ -315,6 +317,7 @@ class Stream:
     recheck: Recheck | None = None
     listing: bool = False
     close_after: int = 3
+    least_share: float = 0.0
     job: str | None = None
     dag: str | None = None
     empty_can_be_right: bool = True

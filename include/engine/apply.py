@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import psycopg
 
 from include.contract import CycleStatus, Parsed, Stream, Unit
-from include.engine import delta, fetches, incidents, months, stage, steps
+from include.engine import delta, doubts, fetches, incidents, months, stage, steps
 from include.engine.db import Connection, connect, query
 from include.engine.fetches import Held
 from include.engine.lease import MARGIN_SECONDS, RENEW_SECONDS, Lease, LeaseLost
@@ -296,7 +296,8 @@ def _settle(
 ) -> tuple[Counts, CycleStatus]:
     """Finish and commit: the cycle's counters grow by what this transaction wrote."""
     if written.quarantined:
-        incidents.tell_put_aside(connection, lease.cycle.stream, lease.cycle.cycle_id, delta.SMALL_LISTING)
+        doubted = (delta.SMALL_LISTING, doubts.FEWER_ROWS)
+        incidents.tell_put_aside(connection, lease.cycle.stream, lease.cycle.cycle_id, doubted)
     settlement = finish(connection, total)
     facts = {
         "fetched": written.read,

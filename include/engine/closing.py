@@ -315,7 +315,11 @@ def _succeeded(connection: Connection, part: Slice, place: str) -> Decision:
         return Decision(
             CycleStatus.SUCCESS,
             f"NOTHING DUE – {place}: the calendar expects nothing new and nothing is pending."
-            + (f" To ask all the same, trigger with {repetition(part.stream.name, day)}" if day else ""),
+            + (
+                f" To ask all the same, trigger with {repetition(part.stream.name, day)}"
+                if day and not part.stream.snapshot_only
+                else ""
+            ),
             {"success_reason": "nothing_due"},
             outcome=Outcome.SUCCESS,
         )

@@ -1,9 +1,9 @@
 """The delta: what a complete listing concludes from the items that it did not show.
 
 Promises: only a poll window that is complete, shows items, was read whole and is not suspiciously small misses or
-closes anything; a listing under 80 % of the last trusted one goes to quarantine instead, is reported, and an
-operator's "accept" makes it the new measure. An item that shows up again is open again. Never: nothing is concluded
-from a failed, unfinished, empty or overtaken listing, nor in a backfill or replay.
+closes anything; one that lacks more of the last trusted one than the stream allows goes to quarantine instead, is
+reported, and an operator's "accept" makes it the new measure. An item that shows up again is open again. Never: nothing
+is concluded from a failed, unfinished, empty or overtaken listing, nor in a backfill or replay.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from include.engine.lease import Cycle
 from include.engine.stage import Names
 from include.engine.verdict import where
 
-# A listing smaller than this part of the last trusted one is not believed.
+# A listing smaller than this part of the last trusted one is not believed, whatever its stream says.
 LEAST_SHARE = 0.8
+# Where so few are gone it is news, however small the listing or the unit.
+FEW = 3
 SMALL_LISTING = "the listing is as large as the last one"
 ORPHAN_AGE = timedelta(hours=48)
 MOST_ORPHANS = 1_000
@@ -75,8 +77,9 @@ def conclude(connection: Connection, stream: Stream, cycle: Cycle, answers: dict
     seen, trusted = facts["seen"], facts["trusted"]
     if seen == 0 or facts["is_overtaken"] or facts["is_unread"]:
         return {"seen": seen}
-    if trusted and seen < LEAST_SHARE * trusted:
-        _doubt(connection, stream, cycle, seen, trusted, tuple(answers))
+    lost = 0 if facts["is_accepted"] else facts["lost"]
+    if is_doubtful(stream, seen, trusted or 0, lost):
+        _doubt(connection, stream, cycle, seen, trusted, lost, tuple(answers))
         return {"seen": seen}
     missed = connection.execute(query("delta.miss"), {**place, "close_after": stream.close_after}).fetchone()
     opened = connection.execute(query("delta.opened"), place).fetchone()
@@ -90,14 +93,29 @@ def conclude(connection: Connection, stream: Stream, cycle: Cycle, answers: dict
     return {"seen": seen, "missed": missed["missed"], "closed": missed["closed"]}
 
 
+def is_doubtful(stream: Stream, seen: int, trusted: int, lost: int) -> bool:
+    """Say whether a listing is not believed: it is too small, or lacks too many whom the last trusted one showed.
+
+    Args:
+        stream: the listing.
+        seen: items that it shows.
+        trusted: items that the last trusted one showed; 0 where there was none.
+        lost: those of them that it does not show, whoever came in their place; 0 after one that an operator accepted.
+    """
+    return seen < LEAST_SHARE * trusted or (lost > FEW and lost > (1 - stream.least_share) * trusted > 0)
+
+
 def _was_asked_whole(stream: Stream, cycle: Cycle, answers: dict[str, AnswerClass]) -> bool:
     """Say whether this window itself got every part of the listing; a part held from before was not seen now."""
     wanted = [request.key for request in stream.plan(Ask(Mode.POLL, sessions=(cycle.session_date,)))]
     return bool(wanted) and all(answers.get(key) in (AnswerClass.DATA, AnswerClass.EMPTY) for key in wanted)
 
 
-def _doubt(connection: Connection, stream: Stream, cycle: Cycle, seen: int, trusted: int, keys: Sequence[str]) -> None:
+def _doubt(
+    connection: Connection, stream: Stream, cycle: Cycle, seen: int, trusted: int, lost: int, keys: Sequence[str]
+) -> None:
     reason = f"the listing shows {seen:,} items, and the last one that was believed showed {trusted:,}"
+    reason += f", {lost:,} of which are gone" if lost else ""
     values: dict[str, Any] = {
         "stream": stream.name,
         "unit": next(request.unit for request in stream.plan(Ask(Mode.POLL, sessions=(cycle.session_date,)))),

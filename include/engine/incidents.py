@@ -152,16 +152,18 @@ def tell_recovery(connection: Connection, stream: Stream, cycle: Cycle, *, is_pa
     close(connection, keys, f"{stream.name} is well again: {where(cycle.row)} was collected.")
 
 
-def tell_put_aside(connection: Connection, stream: str, cycle_id: int, doubted: str) -> None:
+def tell_put_aside(connection: Connection, stream: str, cycle_id: int, doubted: Sequence[str]) -> None:
     """Tell what a cycle has put to quarantine, by rule, in the transaction that puts it there.
 
     Args:
         connection: inside that transaction.
         stream: the stream.
         cycle_id: the cycle.
-        doubted: the rule of listings that are not believed, which are told by who doubts them.
+        doubted: the rules of what is not believed, which is told by who doubts it.
     """
-    for row in connection.execute(query("incidents.put_aside"), {"cycle": cycle_id, "doubted": doubted}).fetchall():
+    for row in connection.execute(
+        query("incidents.put_aside"), {"cycle": cycle_id, "doubted": list(doubted)}
+    ).fetchall():
         is_unit = row["scope"] == "unit"
         what = f"{row['units']} answers could not be read" if is_unit else f"{row['entries']} rows broke a rule"
         open(

@@ -10,14 +10,15 @@ from dataclasses import replace
 from datetime import date
 
 from include.contract import AnswerClass, CycleStatus, PendingReason, Request
-from include.engine import fetches, pending, proposals, windows
+from include.engine import doubts, fetches, pending, proposals, windows
 from include.engine.db import Connection, query
 from include.engine.slices import Slice
 
 
 def refused_units(connection: Connection, part: Slice) -> dict[str, str]:
     """Units of this cycle that could not be read, with the reason, whichever slice had them."""
-    rows = connection.execute(query("quarantine.refused_units"), {"cycle": part.cycle.cycle_id}).fetchall()
+    values = {"cycle": part.cycle.cycle_id, "doubted": doubts.FEWER_ROWS}
+    rows = connection.execute(query("quarantine.refused_units"), values).fetchall()
     return {row["unit"]: row["reason"] for row in rows}
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from include.contract import Stream
 from include.engine.db import Connection, Row, query, transaction
 from include.engine.delta import SMALL_LISTING
+from include.engine.doubts import FEWER_ROWS
 
 
 class QuarantineRefused(Exception):
@@ -49,7 +50,7 @@ def drop(url: str, entry_id: int, who: str, why: str) -> Row:
 
 
 def accept(url: str, stream: Stream, entry_id: int, who: str, why: str) -> str:
-    """Accept a row that broke a rule, or a small listing, and have its unit read again; return the run's name.
+    """Accept a row that broke a rule, or what was doubted for its size, and have it read again; return the run's name.
 
     The word and the run are written together: neither is there without the other.
 
@@ -59,7 +60,8 @@ def accept(url: str, stream: Stream, entry_id: int, who: str, why: str) -> str:
     """
     with transaction(url, application="daybook quarantine") as connection:
         entry = _take(connection, entry_id, who, why)
-        if entry["rule"] not in {SMALL_LISTING, *(rule.name for table in stream.tables for rule in table.rules)}:
+        may_be = {SMALL_LISTING, FEWER_ROWS, *(rule.name for table in stream.tables for rule in table.rules)}
+        if entry["rule"] not in may_be:
             raise QuarantineRefused(
                 f"Entry {entry_id} cannot be accepted: {entry['reason']}. No table could hold it. "
                 "Mend the parser and retry, or drop it."

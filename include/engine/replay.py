@@ -2,7 +2,7 @@
 
 Promises: units are rebuilt from all their stored askings by today's parser, under a token like any other cycle, so
 the order of replaying does not matter; what a newer parser reads leaves quarantine by itself. Never: no request is
-sent, no checkpoint moves, no pending key changes and no delta runs.
+sent, no checkpoint moves and no pending key changes; the items of a listing are told again only where there are none.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from include.contract import Ask, CycleStatus, Mode, Outcome, Stream
 from include.engine import apply as applying
-from include.engine import fetches, making, versioned
+from include.engine import fetches, making, relisting, versioned
 from include.engine.apply import Settlement
 from include.engine.cycle import Worker
 from include.engine.db import Connection, connect, is_unreachable, query
@@ -50,8 +50,13 @@ def work(worker: Worker, stream: Stream, run_id: str) -> Verdict | None:
                     with pause:
                         return _stopped(worker, lease, stream, counts)
                 worker.signal("applied")
+            try:
+                items = _items(worker, connection, lease, stream)
+            except applying.Interrupted:
+                with pause:
+                    return _stopped(worker, lease, stream, counts)
             with pause:
-                return _done(lease, stream, counts, len(units), refused)
+                return _done(lease, stream, counts, len(units), refused, items)
     except LeaseLost as over:
         return lost(lease, over)
     except Exception as error:
@@ -101,6 +106,13 @@ def _rebuild(
     return applying.repeated(read_and_apply, stream)
 
 
+def _items(worker: Worker, connection: Connection, lease: Lease, stream: Stream) -> dict[str, relisting.Item]:
+    """Return what the stored lists make of a listing that has no items, else nothing."""
+    if not relisting.is_wanted(connection, stream):
+        return {}
+    return relisting.told(connection, worker.raw, stream, lambda: not worker.stop() and lease.is_trusted())
+
+
 def _stopped(worker: Worker, lease: Lease, stream: Stream, counts: Counts) -> Verdict:
     def finish(connection: Connection, none: Counts) -> Settlement:
         return Settlement(CycleStatus.PENDING, {})
@@ -110,8 +122,17 @@ def _stopped(worker: Worker, lease: Lease, stream: Stream, counts: Counts) -> Ve
     return _verdict(lease, stream, CycleStatus.PENDING, words, counts, is_stopped=True)
 
 
-def _done(lease: Lease, stream: Stream, counts: Counts, units: int, refused: dict[str, str]) -> Verdict:
+def _done(
+    lease: Lease,
+    stream: Stream,
+    counts: Counts,
+    units: int,
+    refused: dict[str, str],
+    items: dict[str, relisting.Item],
+) -> Verdict:
     def finish(connection: Connection, none: Counts) -> Settlement:
+        if items:
+            relisting.write(connection, stream, items)
         outcome = Outcome.PARTIAL if refused else Outcome.SUCCESS
         return Settlement(
             CycleStatus.SUCCESS, {"outcome": outcome, **({} if units else {"success_reason": "nothing_due"})}

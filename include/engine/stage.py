@@ -283,6 +283,12 @@ def _refused_by_server(
     return no
 
 
+def take_for_parts(connection: Connection, table: Table, fetch_ids: Sequence[int]) -> None:
+    """Take askings for parts of their units: what they do not give is not gone because of them."""
+    units = Names(table).parts["units"]
+    connection.execute(template("stage.take_for_parts", units=units), {"fetches": list(fetch_ids)})
+
+
 @dataclass(frozen=True)
 class Missing:
     """How many staged rows there are, and how many of them have nothing in a column."""

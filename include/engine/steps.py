@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from include.contract import Mode, Stream, Table
-from include.engine import alerts, delta, fetches, incidents, merge, months, pending, stage
+from include.engine import alerts, delta, doubts, fetches, incidents, merge, months, pending, stage
 from include.engine.db import Connection, told
 from include.engine.lease import Cycle
 from include.engine.merge import Counts
@@ -26,7 +26,8 @@ class Group:
     """Readings that are applied together, and what the steps found out about them.
 
     `kept` names units that stay as they are; `readable` are the readings that give rows; `rows` counts them by table
-    and `rows_of` by fetch; `broken` are fetches with rows that break a rule.
+    and `rows_of` by fetch; `broken` are fetches with rows that break a rule,
+    or that are doubted as a whole.
     """
 
     cycle: Cycle
@@ -112,6 +113,15 @@ def check(connection: Connection, group: Group) -> Counts:
         counts += Counts(quarantined=put)
         if cycle.window_start is not None and not group.is_rebuild:
             _tell_missing(connection, stream, table)
+    doubted = doubts.found(connection, stream, group.readable, group.rows_of)
+    if doubted:
+        # Nothing is taken away because of them, and they resolve nothing.
+        fetch_ids = [doubt.reading.fetch_id for doubt in doubted]
+        group.broken.update(fetch_ids)
+        for table in group.tables:
+            stage.take_for_parts(connection, table, fetch_ids)
+        if not group.is_copy:
+            counts += Counts(quarantined=doubts.put_aside(connection, stream, cycle.cycle_id, doubted))
     return counts
 
 

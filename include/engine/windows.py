@@ -250,8 +250,8 @@ def rows_of(url: str, cycle_ids: list[int]) -> dict[int, Row]:
 _WORDS = {CycleStatus.SUCCESS: "DONE", CycleStatus.FAILED: "FAILED", CycleStatus.BUDGET_EXHAUSTED: "BUDGET"}
 
 
-def verdict_of(row: Row) -> Verdict:
-    """Return what a cycle that is over came to, read from its row: for whoever comes late.
+def verdict_of(row: Row, stream: Stream) -> Verdict:
+    """Return what a cycle of a stream that is over came to, read from its row: for whoever comes late.
 
     Raises:
         ValueError: the cycle is not over.
@@ -266,7 +266,7 @@ def verdict_of(row: Row) -> Verdict:
     words = f"{word} – {where(row)} was over at {kst(row['finished_at'])}{by} ({describe_counts(counts)})"
     if row["failure_reason"]:
         words += f": {row['failure_reason']} ({(row['failure_cause_summary'] or '')[:300].rstrip('.')})"
-    if row["session_date"]:
+    if row["session_date"] and not stream.snapshot_only:
         words += f". To collect it again, trigger with {repetition(row['stream'], row['session_date'])}"
     return Verdict(
         row["stream"],

@@ -131,7 +131,7 @@ def _nothing_eligible(worker: Worker, stream: Stream, asked: Asked, turn: Turn, 
         )
         return Ended("again", words, data, wait)
     own = stands.own if stands.own and _is_over(stands.own) else newest
-    verdict = windows.verdict_of(own)
+    verdict = windows.verdict_of(own, stream)
     if asked.is_repeat or lost:
         return ended_as(verdict, verdict.words)
     words = (
@@ -143,6 +143,8 @@ def _nothing_eligible(worker: Worker, stream: Stream, asked: Asked, turn: Turn, 
 
 def _again(stream: Stream, row: Row) -> str:
     day = row["session_date"]
+    if stream.snapshot_only:
+        return f" It cannot be collected once more: {stream.snapshot_only}"
     return f" To collect the session once more, trigger with {repetition(stream.name, day)}" if day else ""
 
 

@@ -198,12 +198,14 @@ def _where(release: Release, table: Table, part: Part) -> sql.Composable:
         return template("export.whole")
     if table.session_date is None:
         raise PartUnreadable(f"{table.qualified} has no session date, so it cannot be cut into months.")
-    return template(
-        "export.month",
-        session_date=sql.Identifier(table.session_date),
-        first=sql.Literal(part.first),
-        after=sql.Literal(part.after),
-    )
+    names: dict[str, sql.Composable] = {
+        "session_date": sql.Identifier(table.session_date),
+        "first": sql.Literal(part.first),
+        "after": sql.Literal(part.after),
+    }
+    if release.whole_days_in is not None:
+        return template("export.whole_days", days=sql.Identifier(*release.whole_days_in.split(".")), **names)
+    return template("export.month", **names)
 
 
 def _facts(table: Table, where: sql.Composable) -> sql.Composed:

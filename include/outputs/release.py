@@ -55,10 +55,12 @@ class Release:
     company (`{company}`, its number; `{folder}` are its last two digits, so that no folder grows large), into scans
     over all companies (`{scan}`), which are built apart (`prebuild`) and go in one commit, or not at all. A view has a
     `shape`, which declares its columns, and `made_from` names the tables whose changes make it out of date.
-    `open_items_of` names the listing whose items its rows are, where those that have departed are left out. `calendar`
-    is the trading calendar that its session dates follow, None where they follow none. `priority` orders the releases
-    when several wait: small and urgent ones have small numbers, and those from `BULK` on leave some of each hour's
-    commits to the others. One that is not `is_on` is declared and not made. `retention` says how long files are kept.
+    `open_items_of` names the listing whose items its rows are, where those that have departed are left out,
+    `whole_days_in` a view that says of each session date whether it is whole (`is_whole`): one that is not is left out
+    until what it lacks has come. `calendar` is the trading calendar that its session dates follow, None where they
+    follow none. `priority` orders the releases when several wait: small and urgent ones have small numbers, and those
+    from `BULK` on leave some of each hour's commits to the others. One that is not `is_on` is declared and not made.
+    `retention` says how long files are kept.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Release:
     shape: Table | None = None
     made_from: tuple[str, ...] = ()
     open_items_of: str | None = None
+    whole_days_in: str | None = None
     calendar: str | None = None
     priority: int = 100
     is_on: bool = True
@@ -80,8 +83,8 @@ class Release:
         """Refuse a declaration that would publish wrongly.
 
         Raises:
-            ReleaseError: public without terms, a path that does not fit the cut, open items by month, or a view of
-                which nobody knows what it is made from.
+            ReleaseError: public without terms, a path that does not fit the cut, open items by month, whole days
+                without months, or a view of which nobody knows what it is made from.
         """
         if self.visibility == "public" and not (self.terms.source and self.terms.read_on):
             raise ReleaseError(f"Release {self.name} is public, so its terms must name a source and a date.")
@@ -91,6 +94,8 @@ class Release:
             raise ReleaseError(f"The path {self.path!r} of release {self.name} does not fit its cut, {self.cut}.")
         if self.open_items_of and self.cut != "whole":
             raise ReleaseError(f"Release {self.name} is of the items that are open, so it is not cut into months.")
+        if self.whole_days_in and self.cut != "month":
+            raise ReleaseError(f"Release {self.name} is of whole days, so it is cut into months.")
         if self.cut != "scan" and (self.shape is None) != (not self.made_from):
             raise ReleaseError(f"Release {self.name} reads a view: it needs the shape of it and what it is made from.")
         if self.shape is not None and self.shape.qualified != self.table:

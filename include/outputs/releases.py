@@ -140,9 +140,15 @@ RELEASES: tuple[Release, ...] = (
         "market.krx_prices",
         _KRX,
         calendar="XKRX",
+        whole_days_in="market.krx_sessions",
     ),
     _months(
-        "krx/issues", "Korean stocks: issues listed on each session (KRX)", "market.krx_issues", _KRX, calendar="XKRX"
+        "krx/issues",
+        "Korean stocks: issues listed on each session (KRX)",
+        "market.krx_issues",
+        _KRX,
+        calendar="XKRX",
+        whole_days_in="market.krx_issue_sessions",
     ),
     _months(
         "krx/indices",

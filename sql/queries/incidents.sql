@@ -16,5 +16,5 @@ select * from ops.incidents
 -- What a cycle has put to quarantine and is still open there, by rule.
 select q.rule, q.scope, count(*) as entries, count(distinct q.unit) as units, min(q.unit) as unit,
        (array_agg(q.reason order by q.quarantine_id))[1] as reason
-  from collect.quarantine q where q.cycle_id = %(cycle)s and q.state = 'open' and q.rule <> %(doubted)s
+  from collect.quarantine q where q.cycle_id = %(cycle)s and q.state = 'open' and q.rule <> all(%(doubted)s)
  group by q.rule, q.scope order by q.rule, q.scope;

@@ -59,6 +59,21 @@ insert into collect.cycles (stream, mode, slot, run_id, kind, chunk, created_at,
 select %(stream)s, 'replay', run_id || '/' || %(unit)s, run_id, 'chunk', %(chunk)s, collect.clock(), collect.clock() from run;
 
 -- name: refused_units
--- Units that a cycle could not read.
+-- Units that a cycle could not read; not those that it read and doubts.
 select unit, min(reason) as reason from collect.quarantine
- where cycle_id = %(cycle)s and scope = 'unit' and state = 'open' group by unit order by unit;
+ where cycle_id = %(cycle)s and scope = 'unit' and state = 'open' and rule <> %(doubted)s group by unit order by unit;
+
+-- name: believed
+-- How many rows the last answer to a unit gave that was applied and not doubted, of those sent before one.
+select f.rows_read from collect.fetches f
+ where f.stream = %(stream)s and f.unit = %(unit)s and f.sent_at < %(sent_at)s and f.is_last and f.applied_at is not null
+   and f.rows_read is not null
+   and not exists (select 1 from collect.quarantine q
+                    where q.stream = f.stream and q.unit = f.unit and q.fetch_id = f.fetch_id and q.rule = %(rule)s
+                      and q.state <> 'accepted')
+ order by f.sent_at desc, f.fetch_id desc limit 1;
+
+-- name: is_accepted
+-- Whether an operator has accepted an answer that was doubted.
+select 1 as one from collect.quarantine
+ where stream = %(stream)s and unit = %(unit)s and fetch_id = %(fetch)s and rule = %(rule)s and state = 'accepted' limit 1;

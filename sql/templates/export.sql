@@ -16,6 +16,10 @@ select count(*) as rows, max(fetch_id) as newest_fetch, min({session_date}) as f
 -- The rows of one month, by session date.
 {session_date} >= {first} and {session_date} < {after};
 
+-- name: whole_days
+-- The rows of one month, of those days alone that are whole.
+{session_date} in (select d.session_date from {days} d where d.is_whole and d.session_date >= {first} and d.session_date < {after});
+
 -- name: whole
 -- All rows.
 true;

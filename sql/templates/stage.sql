@@ -25,6 +25,10 @@ create temporary table {part} as select * from {stage} where position > {after} 
 -- Dropped before the gate, so that the commit stays small.
 drop table {part};
 
+-- name: take_for_parts
+-- Askings that are not believed to give all that there is.
+update {units} set whole = false where fetch_id = any(%(fetches)s);
+
 -- name: missing
 -- How many rows there are, and how many have nothing in a column.
 select count(*) as rows, count(*) - count({column}) as missing from {stage};

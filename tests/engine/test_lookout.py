@@ -330,7 +330,7 @@ def aside(seoul: Seoul, rule: str = "parse", scope: str = "unit") -> None:
         rule,
     )
     with connect(seoul.url, autocommit=True) as connection:
-        incidents.tell_put_aside(connection, FINRA.name, 7, "doubted")
+        incidents.tell_put_aside(connection, FINRA.name, 7, ["doubted"])
 
 
 def test_quarantine_is_told_by_rule_and_is_over_when_none_of_it_is_open(seoul: Seoul) -> None:

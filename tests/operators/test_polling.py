@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -139,6 +140,15 @@ def test_a_run_for_which_nothing_is_eligible_is_green_and_says_what_would_do_it(
     assert ended.words.startswith("NOTHING TO DO – window 2026-09-16 07:35 KST, session 2026-09-15")
     assert "The next window opens at 2026-09-17 07:35 KST" in ended.words
     assert "cycle_id" not in ended.data, "the summary must not take that window for this run's"
+
+
+def test_what_shows_today_alone_is_not_said_to_have_a_past_that_could_be_collected(engine):
+    engine.newest = [row("SUCCESS")]
+    ended = poll(worker(), replace(STREAM, snapshot_only="it shows today and no other day."), FIRST, turn())
+    assert ended.words.endswith("It cannot be collected once more: it shows today and no other day.")
+    assert "backfill" not in ended.words
+    again = poll(worker(), replace(STREAM, snapshot_only="it shows today alone."), AGAIN, turn())
+    assert "backfill" not in again.words
 
 
 def test_a_frozen_stream_is_skipped_with_the_reason(engine):

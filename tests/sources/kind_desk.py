@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from include import registry
 from include.contract import CycleStatus, HostGroup, Mode
-from include.engine import changes, cycle, dispatch, windows
+from include.engine import changes, cycle, dispatch, quarantine, windows
 from include.engine.verdict import Verdict
 from include.sandbox.kind_market import KONEX, generated
 from tests.fixtures_sandbox import RunningSandbox
@@ -32,17 +32,26 @@ class Model:
 
     missed: dict[str, int] = field(default_factory=dict)
     believed: int = 0
+    is_accepted: bool = False
 
-    def morning(self, shown: set[str] | None) -> None:
-        """A list came, or none did."""
-        if shown is None or len(shown) < 0.8 * self.believed:
-            return
-        self.believed = len(shown)
+    def morning(self, shown: set[str] | None) -> bool:
+        """A list came, or none did; says whether it was one that is doubted."""
+        if shown is None:
+            return False
+        lost = 0 if self.is_accepted else sum(missed == 0 and code not in shown for code, missed in self.missed.items())
+        if len(shown) < 0.8 * self.believed or lost > max(3, self.believed / 50):
+            return True
+        self.believed, self.is_accepted = len(shown), False
         for code in list(self.missed):
             self.missed[code] += 1
             if self.missed[code] == STREAM.close_after and code not in shown:
                 del self.missed[code]
         self.missed |= dict.fromkeys(shown, 0)
+        return False
+
+    def accept(self, shown: set[str]) -> None:
+        """Somebody says that the list that was doubted is right."""
+        self.believed, self.is_accepted = len(shown), True
 
 
 @dataclass
@@ -101,6 +110,11 @@ class Desk:
     def asked(self) -> int:
         return len(self.running.requests(host="kind.krx.co.kr"))
 
+    def accept(self) -> None:
+        """The operator believes the newest list that is doubted."""
+        entry = quarantine.entries(self.place.url, STREAM.name)[0]
+        quarantine.accept(self.place.url, STREAM, entry["quarantine_id"], "a test", "so many did leave")
+
     def incidents(self) -> set[str]:
         return {row["incident_key"] for row in self.place.sql("select * from ops.incidents where closed_at is null")}
 
@@ -153,7 +167,10 @@ def play(here: Desk, days: list[date], chance: Random, size: int = SIZE) -> dict
         is_list = what in ("list", "small", "without_markets", "bad_bytes")
         assert (verdict.status is CycleStatus.SUCCESS) is is_list, (day, what, verdict.words)
         assert is_late is not is_list, (day, what)
-        here.model.morning(alive - hidden if what == "list" else None)
+        shown = alive - hidden
+        if here.model.morning(shown if what == "list" else None):
+            here.accept()
+            here.model.accept(shown)
         assert set(here.universe()) == set(here.model.missed), (day, what)
         assert set(here.as_of(day)) == set(here.model.missed)
         universes[day] = set(here.model.missed)

@@ -62,6 +62,11 @@ def test_every_nine_sees_the_right_universe_and_a_replay_makes_the_same_tables(
         continue
     assert jobs.conclude(again.url, request.name)[0] in ("success", "partial")
     assert again.tables(STREAM, "sent_at", "fetch_id") == here.place.tables(STREAM, "sent_at", "fetch_id")
+    # Who is listed, since when, and who has departed is told by the lists alone: nothing of it was copied.
+    items = "select * from collect.items order by item_key"
+    assert here.place.sql(items) == again.sql(items) != []
+    universe = "select * from market.kind_universe order by code"
+    assert {row["code"] for row in again.sql(universe)} == universes[days[-1]]
     assert here.asked() == asked
 
 
@@ -194,11 +199,30 @@ def test_a_half_list_day_after_day_closes_nobody_until_an_operator_accepts_it(de
         here.poll(FIRST + timedelta(days=n))
     assert set(here.universe()) == universe
     assert any(key.startswith("quarantine/kind.companies") for key in here.incidents())
-    entry = quarantine.entries(here.place.url, STREAM.name)[0]
-    quarantine.accept(here.place.url, STREAM, entry["quarantine_id"], "a test", "half of them left")
+    here.accept()
     for n in range(6, 9):
         here.poll(FIRST + timedelta(days=n))
     assert len(here.universe()) < len(universe)
+
+
+def test_a_list_that_lacks_one_in_twenty_three_days_running_closes_nobody_and_one_in_a_hundred_departs(
+    desk: Callable[..., Desk],
+) -> None:
+    here = desk(220)
+    here.poll(FIRST)
+    universe = set(here.universe())
+    here.show("small", FIRST + timedelta(days=1), days=4, share=0.95)
+    for n in range(1, 5):
+        here.poll(FIRST + timedelta(days=n))
+    assert set(here.universe()) == universe
+    assert any(key.startswith("quarantine/kind.companies") for key in here.incidents())
+    gone = initial(220)[3:5]
+    for code in gone:
+        here.switch("delist", code=code, at=on(FIRST + timedelta(days=5)))
+    for n in range(5, 8):
+        here.poll(FIRST + timedelta(days=n))
+    assert universe - set(here.universe()) == set(gone)
+    assert quarantine.entries(here.place.url, STREAM.name) == []
 
 
 def test_the_portal_being_away_is_tried_a_few_times_and_then_left(desk: Callable[..., Desk]) -> None:

@@ -190,7 +190,13 @@ def test_days_of_downtime_are_caught_up_newest_first(desk: Callable[..., Desk]) 
 
 
 @pytest.mark.parametrize("status", [401, 200])
-def test_one_market_refused_loses_no_other_and_is_named(desk: Callable[..., Desk], status: int) -> None:
+def test_one_market_refused_loses_no_other_and_is_named(desk: Callable[..., Desk], tmp_path: Path, status: int) -> None:
+    def published() -> set[date]:
+        of = release("krx/prices")
+        with connect(here.place.url) as connection:
+            parquet.write(connection, of, PRICES, of.part("2026-09"), tmp_path / "prices.parquet")
+        return set(pq.read_table(tmp_path / "prices.parquet").column("session_date").to_pylist())
+
     here = desk()
     here.poll(TUESDAY)
     before = here.held()
@@ -202,6 +208,8 @@ def test_one_market_refused_loses_no_other_and_is_named(desk: Callable[..., Desk
     assert before <= here.held()
     (row,) = here.place.sql("select * from market.krx_sessions where session_date = %s", TUESDAY)
     assert (row["kospi"], row["is_whole"]) == (0, False)
+    # A file with a part of a market's day would say that the others are gone: the day is left out of it.
+    assert published() == {day for *_, day in before}
     # Only what is missing is asked for again: by a make-up window, and then by the next morning.
     asked = here.asked()
     here.tick(kst(TUESDAY + timedelta(days=1), 8, 32))
@@ -209,6 +217,7 @@ def test_one_market_refused_loses_no_other_and_is_named(desk: Callable[..., Desk
     here.switch("refuse", service="sto/stk_bydd_trd", **{"is": False})
     assert here.poll(TUESDAY + timedelta(days=2)).outcome is Outcome.SUCCESS
     assert (here.stream.name, "KOSPI", TUESDAY) in here.held()
+    assert TUESDAY in published()
     assert not here.pending()
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from include import registry
 from include.contract import Ask, CycleStatus, Mode, Outcome, Stream
-from include.engine import cycle, jobs, subjects, windows
+from include.engine import audit, cycle, doubts, jobs, quarantine, replay, subjects, windows
 from include.engine.db import connect
 from include.engine.verdict import Verdict
 from include.sandbox.sec import Sec
@@ -278,6 +278,54 @@ def test_rows_that_vanish_from_a_quarters_index_are_flagged_and_what_surfaces_la
     assert not {row["accession"] for row in first} & wanted
 
 
+def test_an_index_that_is_far_shorter_than_before_takes_nothing_away_until_somebody_accepts_it(
+    desk: Callable[..., Desk], place: Callable[[], Place]
+) -> None:
+    here, used = desk(12), quick("sec.quarters")
+    saturday = FRIDAY + timedelta(days=1)
+    listed = "select quarter, accession, cik, form from filings.sec_full_index order by 1, 2, 3, 4"
+    here.poll(used, at(saturday, 12, 0, 20))
+    before = here.place.sql(listed)
+    (row,) = here.place.sql("select sha256 from collect.fetches where unit = '2026Q3/index'")
+    lines = here.place.raw.body(bytes(row["sha256"])).read().decode().splitlines(keepends=True)
+    # Cut by a third, and whole by its form.
+    here.running.fault(
+        match={"path_contains": "2026/QTR3"}, status=200, body="".join(lines[: len(lines) * 2 // 3]), n=3
+    )
+    for week in (1, 2):
+        verdict = here.poll(used, at(saturday + timedelta(days=7 * week), 12, 0, 20))
+        assert verdict is not None
+        assert (verdict.outcome, verdict.counts.withdrawn) == (Outcome.SUCCESS, 0), verdict.words
+        kept = here.place.sql(listed)
+        assert [each for each in kept if each in before] == before
+    entries = quarantine.entries(here.place.url, used.name)
+    assert [(each["unit"], each["rule"]) for each in entries] == [("2026Q3/index", doubts.FEWER_ROWS)] * 2
+    incidents = here.place.sql("select text from ops.incidents where incident_key like 'quarantine/sec.quarters/%'")
+    assert "nothing was taken away because of it" in incidents[0]["text"]
+
+    # A replay into empty tables doubts the same answers, as it knows nothing of the entries.
+    again = place()
+    again.at(here.place.now())
+    again.raw = here.place.raw
+    copy_ledger(here.place.url, again.url)
+    windows.declare(again.url, (used,))
+    again.do(used, Mode.REPLAY, date(2026, 4, 1), date(2026, 10, 2))
+    assert again.tables(used, "sent_at") == here.place.tables(used, "sent_at")
+    assert len(quarantine.entries(again.url, used.name)) == 2
+
+    # A whole one resolves it; and one that somebody accepts is believed.
+    accepted = quarantine.accept(here.place.url, used, entries[0]["quarantine_id"], "kim", "they did remove a third")
+    while replay.work(here.place.worker(used), used, accepted) is not None:
+        continue
+    shorter = here.place.sql(listed)
+    assert len(shorter) < len(before)
+    here.running.control("DELETE", "faults")
+    verdict = here.poll(used, at(saturday + timedelta(days=21), 12, 0, 20))
+    assert verdict is not None
+    assert [each for each in here.place.sql(listed) if each in before] == before
+    assert quarantine.entries(here.place.url, used.name) == []
+
+
 # --- companies and tickers
 
 
@@ -446,6 +494,18 @@ def test_a_form_that_was_renamed_stays_in_its_family_and_one_that_fell_silent_sh
     assert [(row["family"], row["last_day"], row["newest_day"]) for row in silent] == [
         ("N-OLD", date(2024, 12, 17), last)
     ]
+    # The audit tells it, and that it is over.
+    streams = (registry.stream("sec.index"),)
+    here.at(at(last, 23, 30))
+    windows.declare(here.url, streams)
+    audit.audit(here.url, streams, None, timedelta(hours=1))
+    told = "select closed_at is null as is_open, text from ops.incidents where incident_key = 'doubtful/sec.index'"
+    (incident,) = here.sql(told)
+    assert incident["is_open"]
+    assert "forms of the family N-OLD were filed last on 2024-12-17" in incident["text"]
+    here.sql("delete from filings.sec_daily_index where form = 'N-OLD'")
+    audit.audit(here.url, streams, None, timedelta(hours=1))
+    assert not here.sql(told)[0]["is_open"]
 
 
 # --- what goes wrong on the way

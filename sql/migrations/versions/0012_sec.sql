@@ -558,6 +558,13 @@ comment on view filings.sec_silent_families is
     'Families of forms that were filed at least once a day on average over sixty days and not once in the last five indexes: a form '
     'that was renamed, as SC 13G in December 2024, shows up here';
 
+create view filings.sec_doubts as
+    select 'sec.index' as stream, s.family as key,
+           'forms of the family ' || s.family || ' were filed last on ' || s.last_day || ', ' || s.filings || ' times in the sixty days to '
+           || s.newest_day || ', and not at all since: the SEC may call them otherwise' as says
+      from filings.sec_silent_families s;
+comment on view filings.sec_doubts is 'What an operator should look at though every answer was fine: families of forms that fell to zero';
+
 create view filings.sec_feed_mark as
     select 'known/' || to_char(max(w.newest_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"') as subject, true as is_known
       from filings.sec_feed_walks w

@@ -786,11 +786,15 @@ create index sec_xbrl_footnotes_history_by_unit on filings.sec_xbrl_footnotes_hi
 create view filings.sec_due_texts as
     select w.subject || ' ' || w.form as subject, w.is_all, w.is_nasdaq, w.is_nyse
       from filings.sec_wanted w
+      -- Of nearly all that was found lately the text came lately: one look tells these, and each of the others has one of its own.
+      left join (select distinct f.unit from collect.fetches f
+                  where f.stream = 'sec.filings' and f.answer_class in ('data', 'empty', 'absent')
+                    and f.sent_at >= (select collect.clock() - interval '11 days')) l on l.unit = w.accession || '/text'
       left join lateral (select min(f.sent_at) as first_at, max(f.sent_at) as last_at,
                                 bool_or(f.answer_class in ('data', 'empty', 'absent')) as is_there
                            from collect.fetches f
                           where f.stream = 'sec.filings' and f.unit = w.accession || '/text') a on true
-     where not coalesce(a.is_there, false)
+     where l.unit is null and not coalesce(a.is_there, false)
        and (a.last_at is null
             or a.last_at < (select collect.clock()) - greatest((a.last_at - a.first_at) / 4, interval '10 minutes'))
        and w.accession not in (select split_part(p.key, '/', 1) from collect.pending p
@@ -802,23 +806,27 @@ comment on view filings.sec_due_texts is
 create view filings.sec_due_headers as
     select f.request_key as subject, true as is_due
       from collect.fetches f
-     where f.stream = 'sec.filings' and f.unit like '%/text' and f.answer_class = 'data' and f.applied_at is not null
-       and f.sent_at >= (select collect.clock() - interval '30 days')
-       and not exists (select 1 from collect.fetches h
-                        where h.stream = 'sec.document_headers' and h.unit = split_part(f.unit, '/', 1) || '/header'
-                          and h.answer_class in ('data', 'empty') and h.sent_at >= f.sent_at)
+      left join (select h.unit, max(h.sent_at) as sent_at from collect.fetches h
+                  where h.stream = 'sec.document_headers' and h.answer_class in ('data', 'empty')
+                    and h.sent_at >= (select collect.clock() - interval '30 days')
+                  group by h.unit) h on h.unit = split_part(f.unit, '/', 1) || '/header' and h.sent_at >= f.sent_at
+     where f.stream = 'sec.filings' and f.unit not like 'index/%' and f.answer_class = 'data' and f.applied_at is not null
+       and f.sent_at >= (select collect.clock() - interval '30 days') and h.unit is null
        and split_part(f.unit, '/', 1) not in (select split_part(p.key, '/', 1) from collect.pending p
                                                where p.stream = 'sec.document_headers');
 comment on view filings.sec_due_headers is 'Filings of the last thirty days whose submission was read and whose header was not';
 
+create index sec_xbrl_not_converted on filings.sec_xbrl (sent_at) where state = 'not_converted';
+
 create view filings.sec_due_xbrl as
     select f.request_key as subject, true as is_due
       from collect.fetches f
-     where f.stream = 'sec.filings' and f.unit like '%/text' and f.answer_class = 'data' and f.applied_at is not null
-       and f.sent_at >= (select collect.clock() - interval '30 days')
-       and not exists (select 1 from collect.fetches x
-                        where x.stream = 'sec.xbrl_facts' and x.unit = split_part(f.unit, '/', 1) || '/xbrl'
-                          and x.answer_class in ('data', 'empty') and x.sent_at >= f.sent_at)
+      left join (select x.unit, max(x.sent_at) as sent_at from collect.fetches x
+                  where x.stream = 'sec.xbrl_facts' and x.answer_class in ('data', 'empty')
+                    and x.sent_at >= (select collect.clock() - interval '30 days')
+                  group by x.unit) x on x.unit = split_part(f.unit, '/', 1) || '/xbrl' and x.sent_at >= f.sent_at
+     where f.stream = 'sec.filings' and f.unit not like 'index/%' and f.answer_class = 'data' and f.applied_at is not null
+       and f.sent_at >= (select collect.clock() - interval '30 days') and x.unit is null
        and split_part(f.unit, '/', 1) not in (select split_part(p.key, '/', 1) from collect.pending p
                                                where p.stream = 'sec.xbrl_facts')
     union all
@@ -828,7 +836,8 @@ create view filings.sec_due_xbrl as
                           where h.stream = 'sec.xbrl_facts' and h.unit = x.unit order by h.sent_at desc limit 1) k
       left join lateral (select max(i.sent_at) as asked_at, bool_or(i.answer_class = 'data') as is_there
                            from collect.fetches i
-                          where i.stream = 'sec.xbrl_facts' and i.unit = x.accession || '/instance') i on true
+                          -- Accessions are in the order of their bytes here, and units are not: an index must serve both.
+                          where i.stream = 'sec.xbrl_facts' and i.unit = (x.accession || '/instance') collate "default") i on true
      where x.state = 'not_converted' and x.sent_at >= (select collect.clock() - interval '30 days')
        and not coalesce(i.is_there, false)
        and coalesce(i.asked_at, '-infinity') < (select collect.clock()) - greatest((i.asked_at - x.sent_at) / 4, interval '10 minutes')

@@ -346,6 +346,12 @@ create view market.krx_sessions as
      group by session_date;
 comment on view market.krx_sessions is 'How many stocks of each market are held of each session, and whether no market is missing; far fewer than on the sessions around it is worth a look';
 
+create view market.krx_issue_sessions as
+    select session_date, count(distinct market) = case when session_date < date '2013-07-01' then 2 else 3 end as is_whole
+      from market.krx_issues
+     group by session_date;
+comment on view market.krx_issue_sessions is 'Whether the issues of every market are held of each session';
+
 create view market.krx_market_periods as
     select code, market, min(session_date) as first_session, max(session_date) as last_session,
            max(session_date) = max(newest) as is_listed,
