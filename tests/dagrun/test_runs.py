@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from airflow.models.asset import AssetEvent, AssetModel
 from airflow.sdk.api.client import TaskInstanceOperations
+from airflow.utils.session import create_session
+from sqlalchemy import select
 
 pytestmark = pytest.mark.slow
 
@@ -71,6 +74,30 @@ def test_a_bad_request_is_red_at_once_without_a_retry_or_a_trace(run, warehouse,
     assert "REFUSED – mode=backfill needs start_date and end_date" in said
     assert "Traceback" not in said
     assert warehouse("select 1 from collect.job_runs") == []
+
+
+def test_who_arrives_in_the_list_of_companies_raises_its_asset(run, warehouse, upstream, monkeypatch):
+    """What starts the collecting of a new company's past."""
+    monkeypatch.setenv("AIRFLOW_CONN_KIND", '{"conn_type": "http", "host": "https://kind.krx.co.kr"}')
+
+    def events():
+        with create_session() as session:
+            of_list = select(AssetModel.id).where(AssetModel.name == "kind.companies")
+            found = select(AssetEvent).where(AssetEvent.asset_id.in_(of_list)).order_by(AssetEvent.id)
+            return [event.extra["changed"] for event in session.scalars(found)]
+
+    def morning(day):
+        offset = "update collect.installation set clock_offset = %s::timestamptz - clock_timestamp()"
+        warehouse(offset, f"2026-09-{day}T08:01:00+09:00")
+        return run("krx_listing")[0]
+
+    assert morning(17) == "success"
+    before = events()
+    assert len(before) == 1
+    upstream.switch("kind", "list", code="0042K0", at=upstream.clock().isoformat())
+    assert morning(18) == "success"
+    assert events() == [*before, 1]
+    assert warehouse("select code from market.kind_universe where code = '0042K0'") == [{"code": "0042K0"}]
 
 
 def test_what_a_poll_changed_is_published(run, warehouse, upstream):
