@@ -19,7 +19,12 @@ DOC = f"""
 How every pipeline stands. What is wrong is an incident
 (`ops.incidents`) and an alert; what is well again ends its incident and says so. The log has one line for each stream.
 
-It is green whatever it finds: red means that it could not look. A paused DAG is late all the same, and named as paused.
+Where the connection `github` exists, each incident is one issue there with the label `pipeline-failure`: opened and
+brought up to date here, closed as soon as the incident is over. A GitHub that is away or asks for patience costs
+nothing: `upkeep` sends the rest.
+
+It is green whatever it finds: red means that it could not look. REPLACED means that a newer audit began while it ran.
+A paused DAG is late all the same, and named as paused.
 To keep an alert from being sent for a while, make a silence, with a reason and an end.
 """
 
@@ -29,7 +34,8 @@ with DAG(
     schedule=WHEN.timetable,
     start_date=START,
     catchup=False,
-    max_active_runs=1,
+    # A new audit replaces one that still runs, so it must be able to begin.
+    max_active_runs=3,
     default_args={**DEFAULTS, "execution_timeout": timedelta(minutes=10)},
     doc_md=DOC,
     tags=["system", "kind:audit"],

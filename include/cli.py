@@ -204,7 +204,9 @@ def _deciding(verb: Callable[[str, Verb, str], argparse.ArgumentParser]) -> None
     files.add_argument(
         "what", nargs="?", default="", metavar="FILE", help="the file's number, as `list` shows it, or path"
     )
-    for added in (out, held, days, quiet, aside, files):
+    anew = verb("squashed", looking.squashed, "Say that you squashed a repository's history on the Hub.")
+    anew.add_argument("repository", metavar="NAMESPACE/NAME")
+    for added in (out, held, days, quiet, aside, files, anew):
         added.add_argument("--who", default=getpass.getuser(), help="who decides (default: this user)")
         added.add_argument("--why", default="", help="why; kept and shown")
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from include import calendars, registry
 from include.collecting import CommandRefused, chosen, warehouse
-from include.engine import alerts, controls, incidents, jobs, quarantine, silences, snapshot, windows
+from include.engine import alerts, audit, controls, incidents, jobs, quarantine, silences, snapshot, windows
 from include.engine.db import Row, query, transaction
 from include.engine.verdict import kst
 
@@ -140,9 +140,19 @@ def wrong(options: argparse.Namespace) -> int:
     rows = incidents.listed(url, since)
     for row in rows:
         state = row["severity"].upper() if row["closed_at"] is None else f"OVER since {kst(row['closed_at'])}"
-        print(f"{state} – {row['incident_key']}, since {kst(row['opened_at'])}: {row['closed_text'] or row['text']}")
+        issue = f"  {row['issue_url']}" if row["issue_url"] else ""
+        text = row["closed_text"] or row["text"]
+        print(f"{state} – {row['incident_key']}, since {kst(row['opened_at'])}: {text}{issue}")
     if not rows:
         print("NOTHING – no incident is open")
+    return 0
+
+
+def squashed(options: argparse.Namespace) -> int:
+    """Note that somebody squashed a repository's history on the Hub, so that commits are counted anew."""
+    if not audit.squashed(warehouse(), options.repository, options.who):
+        raise CommandRefused(f"Nothing of ours was ever sent to {options.repository}. Write it as namespace/name.")
+    print(f"DONE – commits to {options.repository} are counted from now on; the next audit ends its incident")
     return 0
 
 

@@ -1,48 +1,93 @@
-"""The audit: the health of every pipeline once a day, as incidents and in words.
+"""The audit: the health of every pipeline once a day, as incidents, in words, and as issues that are wanted.
 
-Promises: what the lookout finds is found here too; publication that lags, alerts that wait, seen rows left behind and
-what a source's view of doubts names are incidents as well, and end by themselves. Never: nothing is repaired, and a
-stream that is well is said to be so.
+Promises: what the lookout finds is found here too; publication that lags, alerts and issues that wait, seen rows left
+behind, windows that end well and bring nothing, daily work that never came, a repository with too many commits and what
+a source's view of doubts names are incidents as well, and end by themselves. A new audit replaces one that still runs,
+which then writes nothing more. Never: nothing is repaired or sent, and a stream that is well is said to be so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from psycopg import sql
 
 from include.contract import Stream
-from include.engine import housekeeping, incidents, lookout
-from include.engine.db import Connection, Row, connect, query, template
+from include.engine import housekeeping, incidents, issues, lookout
+from include.engine.db import Connection, Row, query, template, transaction
 from include.engine.verdict import kst
 
 PUBLICATION, OUTBOX = "publication/hub", "outbox/slack"
 # So many doubts are told in words; a view has them all.
 MOST_DOUBTS = 5
+# Past so many commits a repository's history is slow, and is to be squashed.
+MOST_COMMITS = 3_000
+# For so many days with good windows nothing may be new, where something nearly always is.
+QUIET_DAYS = 3
 
 
-def audit(url: str, streams: Sequence[Stream], behind: datetime | None, slack_grace: timedelta) -> list[str]:
-    """Look at everything; return one line for each stream.
+class Replaced(Exception):
+    """A newer audit has taken the place of this one, which writes nothing more."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long things may wait before the audit minds, and what the Hub allows in an hour and in five minutes."""
+
+    slack: timedelta = timedelta(hours=1)
+    github: timedelta = timedelta(hours=1)
+    commits: int = 128
+    requests: int = 1_000
+
+
+def audit(
+    url: str, streams: Sequence[Stream], behind: datetime | None, limits: Limits, owner: str, *, has_github: bool
+) -> list[str]:
+    """Look at everything; return one line for each stream, and what is left of each quota.
 
     Args:
         url: libpq address of the warehouse.
         streams: every stream that is in service.
         behind: since when publication lags; None where it does not.
-        slack_grace: how long a message may wait for Slack.
+        limits: what is allowed.
+        owner: the task and run.
+        has_github: whether issues are wanted.
+
+    Raises:
+        Replaced: a newer audit runs.
     """
+    with transaction(url, application="daybook audit", statement_timeout=60) as connection:
+        row = connection.execute(query("audit.begin"), {"owner": owner}).fetchone()
+        assert row is not None
+        audit_id: int = row["audit_id"]
     lookout.look(url, streams)
     housekeeping.measure(url)
-    connection = connect(url, application="daybook audit", statement_timeout=30, autocommit=True)
-    try:
-        _publication(connection, behind)
-        _outbox(connection, slack_grace)
-        _doubts(connection, streams)
+    # Each look is a transaction of its own, which a newer audit waits for, and which none follows once there is one.
+    for look in (
+        lambda connection: _publication(connection, behind),
+        lambda connection: _outbox(connection, limits.slack),
+        lambda connection: _doubts(connection, streams),
+        lambda connection: _quiet(connection, streams),
+        lambda connection: lookout.miss(connection, (lookout.MAINTENANCE,), ever=True),
+        _repositories,
+        lambda connection: _github(connection, limits.github, has_github=has_github),
+        lambda connection: issues.want(connection, opens=True) if has_github else None,
+    ):
+        with transaction(url, application="daybook audit", statement_timeout=30) as connection:
+            if connection.execute(query("audit.hold"), {"audit": audit_id}).fetchone() is None:
+                raise Replaced(f"a newer audit has taken the place of audit {audit_id}")
+            look(connection)
+    with transaction(url, application="daybook audit", statement_timeout=30) as connection:
+        connection.execute(query("audit.end"), {"audit": audit_id})
         rows = connection.execute(query("status.streams")).fetchall()
         open_ones = connection.execute(query("incidents.listed"), {"since": None}).fetchall()
-    finally:
-        connection.close()
-    return [_line(row, [each for each in open_ones if each["stream"] == row["stream"]]) for row in rows]
+        values = {"commits": limits.commits, "requests": limits.requests}
+        quotas = connection.execute(query("audit.quota"), values).fetchall()
+    lookout.show_life(url, lookout.AUDIT)
+    standing = [_line(row, [each for each in open_ones if each["stream"] == row["stream"]]) for row in rows]
+    return standing + [f"QUOTA – {each['what']}: {each['used']:,} of {each['allowed']:,} used" for each in quotas]
 
 
 def _publication(connection: Connection, behind: datetime | None) -> None:
@@ -63,6 +108,55 @@ def _outbox(connection: Connection, grace: timedelta) -> None:
         return
     text = f"{row['waiting']} alerts wait for Slack, the oldest since {kst(row['since'])}. See the connection slack."
     incidents.open(connection, key=OUTBOX, severity="error", text=text)
+
+
+def _github(connection: Connection, grace: timedelta, *, has_github: bool) -> None:
+    """Open an incident for issues that GitHub does not take, and end it where none waits or none is wanted."""
+    waiting, since, now = issues.waiting(connection)
+    if since is None or not has_github:
+        incidents.close(connection, [issues.OUTBOX], "no issue waits for GitHub.", mended=since is None)
+    elif now - since > grace:
+        text = f"{waiting} issues wait for GitHub, the first since {kst(since)}. See the connection github."
+        incidents.open(connection, key=issues.OUTBOX, severity="warning", text=text)
+
+
+def _quiet(connection: Connection, streams: Sequence[Stream]) -> None:
+    """A window that ends well and brings nothing is fine; days of them, where there was always something, are not."""
+    values = {"streams": [stream.name for stream in streams], "days": QUIET_DAYS}
+    quiet = {row["stream"]: row for row in connection.execute(query("audit.quiet"), values).fetchall()}
+    for stream in streams:
+        key, row = f"quiet/{stream.name}", quiet.get(stream.name)
+        if row is None:
+            incidents.close(connection, [key], f"{stream.name} brings something new again.")
+            continue
+        text = (
+            f"{stream.name} is green and brought nothing new or changed since {row['since']}: {QUIET_DAYS} days, where "
+            f"nearly every day had something (the last: {row['last']}). Look at its answers: a form that changed, or a "
+            "filter, gives no error."
+        )
+        incidents.open(connection, key=key, severity="warning", stream=stream.name, text=text)
+
+
+def _repositories(connection: Connection) -> None:
+    """Ask for a squash of a repository that holds too many commits of ours."""
+    for row in connection.execute(query("audit.repositories")).fetchall():
+        key = f"commits/{row['repository']}"
+        if row["commits"] <= MOST_COMMITS:
+            incidents.close(connection, [key], f"{row['repository']} holds {row['commits']:,} commits.")
+            continue
+        text = (
+            f"{row['repository']} holds {row['commits']:,} commits; past {MOST_COMMITS:,} its history is slow. Squash "
+            "it while nothing is published (super_squash_history of the Hub's client, or its settings page), then say "
+            f"so: `./run cli squashed {row['repository']}`. No file is lost by it, only older versions."
+        )
+        incidents.open(connection, key=key, severity="warning", text=text)
+
+
+def squashed(url: str, repository: str, who: str) -> bool:
+    """Note that somebody squashed a repository's history; False where nothing of ours was ever sent to it."""
+    with transaction(url, application="daybook audit", statement_timeout=15) as connection:
+        values = {"repository": repository, "who": who}
+        return connection.execute(query("audit.squashed"), values).fetchone() is not None
 
 
 def _doubts(connection: Connection, streams: Sequence[Stream]) -> None:

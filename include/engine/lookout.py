@@ -27,7 +27,10 @@ SILENCE = timedelta(minutes=6)
 # Raw success: answers held of those asked for in an hour, judged from so many on.
 FEWEST_ANSWERS, WARNING_SHARE, ERROR_SHARE = 20, 0.95, 0.80
 
-UPKEEP, DISPATCH = "upkeep", "dispatch"
+# What runs once a day and leaves a sign of life, and how long after the last one it is missed.
+MOST_SILENT = timedelta(hours=26)
+
+UPKEEP, DISPATCH, AUDIT, MAINTENANCE = "upkeep", "dispatch", "audit", "maintenance"
 SCHEDULER = "silent/scheduler"
 
 
@@ -53,6 +56,7 @@ def look(url: str, streams: Sequence[Stream], grace: timedelta = GRACE) -> list[
                 told += _empty(connection, stream, row)
         told += _raw_success(connection, {stream.source for stream in streams})
         told += _undispatched(connection)
+        told += miss(connection, (AUDIT, MAINTENANCE))
     finally:
         connection.close()
     return told
@@ -262,6 +266,27 @@ def tell_undispatched(url: str) -> bool:
         return _unprepared(connection) is not None
     finally:
         connection.close()
+
+
+def miss(connection: Connection, names: Sequence[str], *, ever: bool = False) -> list[str]:
+    """Miss daily work of ours that left no sign of life for more than a day: a run that never came, or that failed.
+
+    Args:
+        connection: in autocommit, or inside a transaction.
+        names: what must run once a day.
+        ever: whether that counts also where it never did at all, from when streams came into service on.
+    """
+    told, values = [], {"names": list(names), "most": MOST_SILENT, "ever": ever}
+    silent = {row["name"]: row for row in connection.execute(query("lookout.silent"), values).fetchall()}
+    for name in names:
+        row = silent[name]
+        if row["is_silent"]:
+            last = f"last ended well at {kst(row['last'])}" if row["last"] else "never did"
+            text = f"The DAG {name}, which runs once a day, {last}. See its runs, and whether it is paused."
+            told += _open(connection, {"key": f"silent/{name}", "severity": "warning", "text": text})
+        elif row["last"] is not None:
+            told += _close(connection, f"silent/{name}", f"the DAG {name} ended well at {kst(row['last'])}.")
+    return told
 
 
 def show_life(url: str, name: str = UPKEEP) -> None:

@@ -144,6 +144,13 @@ def _sandbox(url: str) -> dict[str, str]:
     values["AIRFLOW_CONN_HUGGINGFACE"] = json.dumps(hub)
     slack = {"conn_type": "slackwebhook", "password": f"{url}/services/T0/B0/sandbox"}
     values["AIRFLOW_CONN_SLACK"] = json.dumps(slack)
+    github = {
+        "conn_type": "http",
+        "host": f"{url}/api.github.com",
+        "password": "sandbox-token",
+        "extra": {"repository": f"{SANDBOX_NAMESPACE}/incidents"},
+    }
+    values["AIRFLOW_CONN_GITHUB"] = json.dumps(github)
     return values
 
 

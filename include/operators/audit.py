@@ -1,8 +1,9 @@
 """The morning audit: the health of every pipeline, before the day is judged.
 
 Promises: it looks at what the lookout looks at and at what only matters once a day (publication, alerts that wait,
-seen rows left behind), and says of every stream how it stands; what is wrong becomes an incident, what is well again
-ends one. Never: it is red because a pipeline is ill, and nothing is repaired here.
+seen rows left behind, commits, work that never came), and says of every stream how it stands; what is wrong becomes an
+incident and, where the connection `github` exists, an issue; what is well again ends both. One that a newer audit
+replaces ends skipped. Never: it is red because a pipeline is ill, or GitHub is away, and nothing is repaired here.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from include.operators import declared
 from include.operators.endings import Ended
 from include.operators.tick import Tick, Turn
 
-# How long a change may wait to be published, and a message for Slack, before the audit minds.
-PUBLISH_GRACE, SLACK_GRACE = timedelta(hours=6), timedelta(hours=1)
+# How long a change may wait to be published, a message for Slack and an issue for GitHub, before the audit minds.
+PUBLISH_GRACE, SLACK_GRACE, GITHUB_GRACE = timedelta(hours=6), timedelta(hours=1), timedelta(hours=6)
 
 
 class AuditOperator(Tick):
@@ -33,19 +34,25 @@ class AuditOperator(Tick):
         """Look at everything and say what is open."""
         from include.engine import audit, incidents, upkeep
         from include.operators import resolve, telling
-        from include.outputs import publisher, releases
+        from include.outputs import ledger, publisher, releases
 
-        url = resolve.warehouse_url()
+        url, has_github = resolve.warehouse_url(), resolve.github_is_there()
         streams = [stream for name in self.sources for stream in declared.source(name).streams]
         fed = releases.feeding([table for stream in streams for table in stream.tables])
         behind = upkeep.publication_behind(url, fed, publisher.LEASE, PUBLISH_GRACE)
-        standing = audit.audit(url, streams, behind, SLACK_GRACE)
+        limits = audit.Limits(SLACK_GRACE, GITHUB_GRACE, ledger.COMMITS, ledger.REQUESTS)
+        try:
+            standing = audit.audit(url, streams, behind, limits, turn.owner, has_github=has_github)
+        except audit.Replaced as newer:
+            return Ended("skipped", f"REPLACED – {newer}; what it had found is kept.")
         for line in standing:
             self.log.info(line)
         telling.send(url, turn.owner, turn.stop)
+        said = telling.send_issues(url, turn.owner, turn.stop)
         still = incidents.listed(url)
-        data = {"streams": len(standing), "open": len(still), "keys": [row["incident_key"] for row in still[:50]]}
+        data = {"streams": len(streams), "open": len(still), "keys": [row["incident_key"] for row in still[:50]]}
+        more = f" {said[:1].upper()}{said[1:]}." if said else ""
         if not still:
-            return Ended("green", f"ALL WELL – {len(standing)} streams, no incident is open.", data)
+            return Ended("green", f"ALL WELL – {len(streams)} streams, no incident is open.{more}", data)
         worst = "; ".join(f"{row['severity']} {row['incident_key']}" for row in still[:10])
-        return Ended("green", f"{len(still)} OPEN – {worst}. The log says more of each.", data)
+        return Ended("green", f"{len(still)} OPEN – {worst}. The log says more of each.{more}", data)

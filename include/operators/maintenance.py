@@ -23,7 +23,7 @@ class MaintenanceOperator(Tick):
 
     def work(self, context: Mapping[str, Any], turn: Turn) -> Ended:
         """Clean, measure what is left, and say both."""
-        from include.engine import housekeeping
+        from include.engine import housekeeping, lookout
         from include.operators import airflow_runs, resolve
 
         url, kept = resolve.warehouse_url(), settings.load()
@@ -42,4 +42,5 @@ class MaintenanceOperator(Tick):
             "alerts": cleaned.alerts,
             "runs": runs,
         }
+        lookout.show_life(url, lookout.MAINTENANCE)
         return Ended("green", f"{word} – {'; '.join(parts)}.", data)

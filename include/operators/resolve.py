@@ -13,12 +13,14 @@ from include.contract import Credentials, Source
 
 if TYPE_CHECKING:
     from include.analysis.model import Backend
+    from include.ops.github import GitHub
     from include.outputs.hub import Hub
 
 WAREHOUSE = "warehouse"
 HUB = "huggingface"
 SLACK = "slack"
 MODEL = "llm"
+GITHUB = "github"
 
 
 class ConnectionUnfit(Exception):
@@ -103,14 +105,44 @@ def _backend(connection: Any, wishes: settings.Analysis) -> Backend:
 
 def slack_is_there() -> bool:
     """Say whether alerts can be sent: whether the connection `slack` exists."""
+    return _is_there(SLACK)
+
+
+def github_is_there() -> bool:
+    """Say whether issues are wanted: whether the connection `github` exists."""
+    return _is_there(GITHUB)
+
+
+def _is_there(name: str) -> bool:
     from airflow.sdk import BaseHook
     from airflow.sdk.exceptions import AirflowException
 
     try:
-        BaseHook.get_connection(SLACK)
+        BaseHook.get_connection(name)
     except AirflowException:
         return False
     return True
+
+
+def github() -> GitHub:
+    """Return where issues go.
+
+    Raises:
+        ConnectionUnfit: the connection `github` is missing, or lacks its token or repository.
+    """
+    from airflow.providers.http.hooks.http import HttpHook
+
+    from include.ops.github import GitHubSettingsError
+    from include.ops.github import github as make
+
+    example = '{"conn_type": "http", "password": "…", "extra": {"repository": "owner/name"}}'
+    connection = _connection(
+        HttpHook, GITHUB, example, "HTTP, password a token that may write issues, extra.repository"
+    )
+    try:
+        return make(_address(connection), connection.password, connection.extra_dejson.get("repository"))
+    except GitHubSettingsError as unfit:
+        raise ConnectionUnfit(str(unfit)) from None
 
 
 def credentials(source: Source) -> Credentials:

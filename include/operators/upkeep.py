@@ -23,6 +23,8 @@ from include.operators.endings import Interrupted
 # How long a window may wait, and a change go unpublished, before upkeep steps in.
 WINDOW_GRACE, PUBLISH_GRACE = timedelta(minutes=5), timedelta(minutes=10)
 PUBLISH = "publish"
+# How long a look may go on sending issues.
+ISSUE_SECONDS = 20.0
 
 
 class UpkeepOperator(BaseOperator):
@@ -54,6 +56,9 @@ class UpkeepOperator(BaseOperator):
         told += [f"{order['dag_id']} is started: {order['why']}" for order in orders]
         sent = telling.send(url, f"upkeep of {context['ti'].run_id}")
         told += [sent] if sent else []
+        # What GitHub did not take at the audit, and that something is over; few at once, as upkeep has more to do.
+        issues = telling.send_issues(url, f"upkeep of {context['ti'].run_id}", seconds=ISSUE_SECONDS)
+        told += [issues] if issues else []
         self.outcome = f"LOOKED AFTER – {'; '.join(told)}" if told else "NOTHING TO DO – all is looked after."
         if told:
             notes.run(context, self.outcome)

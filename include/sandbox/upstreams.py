@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from include.sandbox import alpaca, dart, ecos, edgar, finra, fred, hub, kind, krx, llm, sec, slack
+from include.sandbox import alpaca, dart, ecos, edgar, finra, fred, github, hub, kind, krx, llm, sec, slack
 from include.sandbox.exchange import Upstream, World
 
 # Where data comes from: recordings take the place of these.
@@ -25,4 +25,4 @@ SOURCES: tuple[Callable[[World], Upstream], ...] = (
 )
 
 # Where results go: never recorded.
-SERVICES: tuple[Callable[[World], Upstream], ...] = (hub.upstream, llm.upstream, slack.upstream)
+SERVICES: tuple[Callable[[World], Upstream], ...] = (hub.upstream, llm.upstream, slack.upstream, github.upstream)

@@ -8,9 +8,9 @@ select ops.close_incidents(%(keys)s, %(text)s, %(mended)s) as closed;
 
 -- name: listed
 -- Incidents that are open, or have ended since an instant: the worst of what lasts first, then the newest.
-select * from ops.incidents
- where closed_at is null or closed_at >= coalesce(%(since)s::timestamptz, 'infinity')
- order by closed_at is not null, array_position(array['critical', 'error', 'warning'], severity), opened_at desc, incident_id;
+select i.*, s.url as issue_url from ops.incidents i left join ops.issues s using (incident_id)
+ where i.closed_at is null or i.closed_at >= coalesce(%(since)s::timestamptz, 'infinity')
+ order by i.closed_at is not null, array_position(array['critical', 'error', 'warning'], i.severity), i.opened_at desc, incident_id;
 
 -- name: put_aside
 -- What a cycle has put to quarantine and is still open there, by rule.

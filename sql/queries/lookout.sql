@@ -120,6 +120,16 @@ on conflict (name) do update set seen_at = greatest(l.seen_at, excluded.seen_at)
 -- When somebody who must run all the time last did, and the instant now.
 select (select seen_at from ops.signs_of_life where name = %(name)s) as seen_at, collect.clock() as now;
 
+-- name: silent
+-- Of what must run once a day, when it last did and whether that is too long ago; of what never did, since streams came into
+-- service, where that counts.
+select n.name, l.seen_at as last,
+       coalesce(coalesce(l.seen_at, case when %(ever)s then (select min(s.activated_at) from collect.streams s) end)
+                < collect.clock() - %(most)s::interval, false) as is_silent
+  from unnest(%(names)s::text[]) n (name)
+  left join ops.signs_of_life l on l.name = n.name
+ order by n.name;
+
 -- name: paused
 -- A job whose DAG is paused.
 insert into ops.paused_jobs as p (job, since, seen_at) values (%(job)s, collect.clock(), collect.clock())

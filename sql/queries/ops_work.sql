@@ -63,13 +63,13 @@ select s.*, s.ends_at > collect.clock() as holds, (select count(*) from ops.aler
 
 -- name: incidents
 -- A page of incidents, the newest first.
-select i.* from ops.incidents i
+select i.*, s.url as issue_url from ops.incidents i left join ops.issues s using (incident_id)
  where (%(stream)s::text is null or i.stream = %(stream)s)
    and (%(is_open)s::boolean is null or (i.closed_at is null) = %(is_open)s)
    and (%(before)s::bigint is null or i.incident_id < %(before)s)
- order by i.incident_id desc limit %(limit)s;
+ order by incident_id desc limit %(limit)s;
 
 -- name: open_incidents
 -- What is wrong now, the worst first.
-select i.* from ops.incidents i where i.closed_at is null
+select i.*, s.url as issue_url from ops.incidents i left join ops.issues s using (incident_id) where i.closed_at is null
  order by array_position(array['critical', 'error', 'warning'], i.severity), i.opened_at, i.incident_id;

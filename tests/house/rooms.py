@@ -71,7 +71,7 @@ ROOMS: dict[str, Room] = {
         Room("analysis", ("engine", "bodies", "contract", *LEAVES), "the disclosure pipeline works from rows"),
         Room(
             "operators",
-            ("engine", "outputs", "analysis", "bodies", "contract", "ops.slack", *LEAVES),
+            ("engine", "outputs", "analysis", "bodies", "contract", "ops.slack", "ops.github", *LEAVES),
             "operators hand what a DAG file named to the engine, and alerts to their sender",
             airflow=True,
         ),

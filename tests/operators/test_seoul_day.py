@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from airflow.sdk.exceptions import AirflowSkipException
 
-from include.engine import incidents, snapshot
+from include.engine import audit, incidents, issues, lookout, snapshot
+from include.engine.db import connect, query, transaction
 from include.operators import airflow_runs, declared, notes, telling
 from include.operators.audit import AuditOperator
 from include.operators.capture import CaptureOperator
@@ -17,7 +20,10 @@ from include.operators.control import ControlOperator
 from include.operators.dispatch import DispatchOperator
 from include.operators.endings import Failed
 from include.operators.maintenance import MaintenanceOperator
+from include.ops import github
+from tests.engine.desk import wait_until_blocked
 from tests.engine.seoul import DAY, Seoul, kst
+from tests.fixtures_sandbox import Start
 from tests.operators.stage import FINRA, STREAM, Ti, context
 
 WINDOW = kst(DAY, 7, 35)
@@ -34,6 +40,7 @@ def seoul(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Seoul]:
     here.at(kst(DAY, 0, 1))
     here.activated()
     snapshot.mark_missed(database)
+    lookout.show_life(database, lookout.MAINTENANCE)
     here.sql("delete from ops.alerts")
     here.sql("delete from ops.incidents")
     yield here
@@ -280,6 +287,135 @@ def test_the_audit_minds_messages_that_wait_for_slack_and_lets_go_when_none_does
     assert "outbox/slack" in words, "its own message still waits, though not for long"
     seoul.sql("update ops.alerts set sent_at = collect.clock()")
     assert "outbox/slack" not in ran(AuditOperator(task_id="audit", sources=[FINRA]))[1]["keys"]
+
+
+def found(seoul: Seoul) -> dict[str, str]:
+    """Audit, and give the open incidents by key."""
+    ran(AuditOperator(task_id="audit", sources=[FINRA]))
+    return {row["incident_key"]: row["text"] for row in incidents.listed(seoul.url)}
+
+
+def test_daily_work_that_never_came_is_missed_and_lets_go_when_it_did(seoul: Seoul) -> None:
+    good(seoul)
+    seoul.sql("delete from ops.signs_of_life")
+    assert "never did" in found(seoul)["silent/maintenance"]
+    ran(MaintenanceOperator(task_id="clean"))
+    assert "silent/maintenance" not in found(seoul)
+    seoul.advance(hours=27)
+    assert {"silent/audit", "silent/maintenance"} <= looked(seoul).keys()
+    found(seoul)
+    assert "silent/audit" not in looked(seoul)
+
+
+def looked(seoul: Seoul) -> dict[str, str]:
+    lookout.look(seoul.url, FINRA.streams)
+    return {row["incident_key"]: row["text"] for row in incidents.listed(seoul.url)}
+
+
+def test_green_days_that_bring_nothing_are_told_where_something_always_came(seoul: Seoul) -> None:
+    cycles(seoul, news=[5] * 20 + [0, 0])
+    assert "quiet/finra.short_volume" not in found(seoul), "two days may be"
+    seoul.sql("delete from collect.cycles")
+    cycles(seoul, news=[5] * 18 + [0, 5, 0, 0, 0])
+    assert "brought nothing new" in found(seoul)["quiet/finra.short_volume"]
+    seoul.sql("update collect.cycles set new_count = 1 where run_date = %s", DAY)
+    assert "quiet/finra.short_volume" not in found(seoul)
+
+
+def cycles(seoul: Seoul, news: list[int]) -> None:
+    """Good windows, the last one today, with so many new rows each."""
+    for back, new in enumerate(reversed(news)):
+        start = kst(DAY, 0, 0) - timedelta(days=back)
+        seoul.sql(
+            "insert into collect.cycles (stream, slot, mode, kind, window_start, due_at, run_date, session_date,"
+            " cycle_status, outcome, is_complete, new_count, finished_at, created_at, updated_at)"
+            " values (%s, %s, 'poll', 'scheduled', %s, %s, %s, %s, 'SUCCESS', 'success', true, %s, %s, %s, %s)",
+            *(STREAM.name, f"{start:%Y-%m-%d}", start, start, start.date(), start.date(), new, start, start, start),
+        )
+
+
+def test_a_repository_with_too_many_commits_is_to_be_squashed_and_counted_anew(seoul: Seoul) -> None:
+    good(seoul)
+    seoul.sql(
+        "insert into publish.commits (release, repository, files, bytes, state, created_by, created_at, confirmed_at)"
+        " select 'r', 'me/private', 1, 1, case when n <= 3001 then 'confirmed' else 'failed' end, 'x', t, t"
+        " from generate_series(1, 3100) n, collect.clock() t"
+    )
+    assert "3,001 commits" in found(seoul)["commits/me/private"]
+    assert audit.squashed(seoul.url, "me/other", "me") is False
+    assert audit.squashed(seoul.url, "me/private", "me") is True
+    assert "commits/me/private" not in found(seoul)
+
+
+def test_a_new_audit_replaces_one_that_still_runs_which_then_writes_nothing_more(
+    seoul: Seoul, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good(seoul)
+    measure = audit.housekeeping.measure
+
+    def overtaken(url: str) -> int:
+        monkeypatch.setattr(audit.housekeeping, "measure", measure)
+        assert ran(AuditOperator(task_id="audit", sources=[FINRA]))[0].startswith("2 OPEN")
+        seoul.sql("insert into publish.commits (release, repository, files, bytes, state, created_by, created_at,"
+                  " confirmed_at) select 'r', 'me/private', 1, 1, 'confirmed', 'x', t, t"
+                  " from generate_series(1, 3100), collect.clock() t")  # fmt: skip
+        return 0
+
+    monkeypatch.setattr(audit.housekeeping, "measure", overtaken)
+    operator = AuditOperator(task_id="audit", sources=[FINRA])
+    with pytest.raises(AirflowSkipException, match="REPLACED – a newer audit has taken the place of audit 1"):
+        operator.execute(context(Ti(dag_id="audit", task_id="audit")))
+    keys = {row["incident_key"].partition("/")[0] for row in incidents.listed(seoul.url)}
+    assert keys == {"past-due", "lag"}, "what it would have found it leaves to the newer one"
+    assert [row["replaced_by"] for row in seoul.sql("select * from ops.audits order by 1")] == [2, None]
+
+
+def test_a_newer_audit_waits_for_what_an_older_one_is_just_writing(seoul: Seoul) -> None:
+    begun = seoul.one("select ops.begin_audit('one') as audit_id")["audit_id"]
+    with transaction(seoul.url) as connection:
+        assert connection.execute(query("audit.hold"), {"audit": begun}).fetchone() is not None
+        other = connect(seoul.url, application="newer", autocommit=True)
+        thread = threading.Thread(target=lambda: other.execute(query("audit.begin"), {"owner": "two"}))
+        thread.start()
+        wait_until_blocked(seoul.url)
+        assert issues.want(connection, opens=True) == 0
+    thread.join(10)
+    other.close()
+    with transaction(seoul.url) as connection:
+        assert connection.execute(query("audit.hold"), {"audit": begun}).fetchone() is None
+
+
+def test_incidents_become_issues_where_github_is_there_and_are_told_without_it_all_the_same(
+    seoul: Seoul, sandbox: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seoul.dispatch()
+    seoul.at(kst(DAY, 8, 45))
+    assert len(found(seoul)) == 2
+    assert seoul.sql("select * from ops.issues") == []
+    running = sandbox(clock=lambda: seoul.one("select collect.clock() as at")["at"])
+    monkeypatch.setattr(github, "PAUSE_SECONDS", 0.0)
+    connection = {"conn_type": "http", "host": f"{running.url}/api.github.com", "password": "a-secret-of-github"}
+    monkeypatch.setenv("AIRFLOW_CONN_GITHUB", json.dumps(connection))
+    words, _ = ran(AuditOperator(task_id="audit", sources=[FINRA]))
+    assert words.endswith("Issues are not sent, as the connection github lacks something.")
+    monkeypatch.setenv("AIRFLOW_CONN_GITHUB", json.dumps(connection | {"extra": {"repository": "me/incidents"}}))
+    running.fault(match={"host": "api.github.com"}, n=None, status=503)
+    words, data = ran(AuditOperator(task_id="audit", sources=[FINRA]))
+    assert "GitHub takes no issues for now (HTTP 503" in words
+    assert data["open"] == 2
+    running.control("DELETE", "faults")
+    seoul.advance(minutes=5)
+    assert telling.send_issues(seoul.url, "upkeep") == "2 issues brought up to date on GitHub"
+    (repository,) = running.control("GET", "github")["repositories"]
+    assert [each["title"] for each in repository["issues"]] == [
+        "[error] past-due/finra.short_volume", "[warning] lag/finra.short_volume"
+    ]  # fmt: skip
+    assert all(row["issue_url"] for row in incidents.listed(seoul.url))
+    seoul.sql("update ops.issues set version = version + 1, wanted_at = collect.clock() - interval '7 hours',"
+              " next_try_at = 'infinity'")  # fmt: skip
+    assert "2 issues wait for GitHub" in found(seoul)["outbox/github"]
+    monkeypatch.delenv("AIRFLOW_CONN_GITHUB")
+    assert "outbox/github" not in found(seoul), "where none are wanted, none are missed"
 
 
 def test_the_tasks_find_their_sources_in_a_process_that_read_the_dag_file(seoul: Seoul) -> None:

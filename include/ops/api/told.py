@@ -80,6 +80,7 @@ class Incident(Shape):
     told_count: int = Field(description="How often it was told.")
     closed_at: Instant | None = Field(description="When it was over; null while it lasts.")
     closed_text: str | None = Field(description="What ended it.")
+    issue_url: str | None = Field(description="Its issue on GitHub; null where it has none.")
 
 
 def open_incidents(connection: Connection) -> list[Incident]:

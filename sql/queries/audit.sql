@@ -1,0 +1,58 @@
+-- name: begin
+-- Begin an audit, in the place of one that still runs.
+select ops.begin_audit(%(owner)s) as audit_id;
+
+-- name: hold
+-- The audit that writes, while no other has taken its place; locked, so that none does before the write is committed.
+select audit_id from ops.audits where audit_id = %(audit)s and replaced_by is null for share;
+
+-- name: end
+-- It has looked at everything.
+update ops.audits set ended_at = collect.clock() where audit_id = %(audit)s and replaced_by is null;
+
+-- name: repositories
+-- Commits to each repository on the Hub, since its history was last squashed.
+select c.repository, count(*) filter (where c.confirmed_at > coalesce(q.at, '-infinity')) as commits
+  from publish.commits c
+  left join (select s.repository, max(s.at) as at from ops.squashes s group by s.repository) q on q.repository = c.repository
+ where c.state = 'confirmed'
+ group by c.repository order by c.repository;
+
+-- name: squashed
+-- Somebody squashed a repository's history.
+insert into ops.squashes (repository, at, who)
+select %(repository)s, collect.clock(), %(who)s
+ where exists (select 1 from publish.commits c where c.repository = %(repository)s)
+returning repository;
+
+-- name: quota
+-- What is left today of each key's requests, by the upstream's own day, and of the Hub's hour and five minutes.
+select h.host_group || ', key ' || u.key_fingerprint as what, u.used, h.quota::bigint as allowed
+  from collect.key_usage u join collect.host_groups h on h.host_group = u.host_group
+ where h.quota is not null and u.usage_date = (collect.clock() at time zone h.quota_zone)::date
+union all
+select 'Hub, commits in an hour', count(*), %(commits)s
+  from publish.requests r where r.kind = 'commit' and r.at > collect.clock() - interval '1 hour'
+union all
+select 'Hub, requests in five minutes', count(*), %(requests)s
+  from publish.requests r where r.kind = 'request' and r.at > collect.clock() - interval '5 minutes'
+order by 1;
+
+-- name: quiet
+-- Streams whose windows end well and bring nothing: none of the last days with a good window had a new or changed row, where
+-- nearly all of the twenty before had some.
+with days as (
+    select c.stream, c.run_date, sum(c.new_count + c.changed_count) as news,
+           row_number() over (partition by c.stream order by c.run_date desc) as back
+      from collect.cycles c
+     where c.stream = any(%(streams)s) and c.window_start is not null and c.cycle_status in ('SUCCESS', 'BUDGET_EXHAUSTED')
+       and c.success_reason is distinct from 'nothing_due' and c.run_date > (collect.clock() at time zone 'Asia/Seoul')::date - 60
+     group by c.stream, c.run_date
+)
+select d.stream, min(d.run_date) filter (where d.back <= %(days)s) as since,
+       max(d.run_date) filter (where d.back > %(days)s and d.news > 0) as last
+  from days d where d.back <= %(days)s + 20
+ group by d.stream
+having count(*) filter (where d.back > %(days)s) = 20 and sum(d.news) filter (where d.back <= %(days)s) = 0
+   and count(*) filter (where d.back > %(days)s and d.news > 0) >= 18
+ order by d.stream;
