@@ -37,8 +37,6 @@ from include.outputs.trouble import HubTrouble, Kind
 
 LEASE = "hub"
 FILES_PER_COMMIT = 100
-# Past so many commits the history of a repository is slow, and an operator is asked to squash it.
-SQUASH_AT = 3_000
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -134,12 +132,6 @@ def publish(
     until = lease.give_back(rest, reason)
     left = sum(row["files"] for row in _waiting(url))
     return replace(done, put_off_until=until, put_off_reason=reason, stopped=stopped, waiting=left)
-
-
-def crowded(url: str, most: int = SQUASH_AT) -> list[Row]:
-    """Return the repositories that hold more than so many commits of ours, with how many."""
-    with transaction(url, application="daybook publish", statement_timeout=15) as connection:
-        return connection.execute(query("publish.crowded"), {"most": most}).fetchall()
 
 
 def _waiting(url: str) -> list[Row]:

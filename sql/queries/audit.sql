@@ -11,16 +11,12 @@ select audit_id from ops.audits where audit_id = %(audit)s and replaced_by is nu
 update ops.audits set ended_at = collect.clock() where audit_id = %(audit)s and replaced_by is null;
 
 -- name: repositories
--- Commits to each repository on the Hub, since its history was last squashed.
-select c.repository, count(*) filter (where c.confirmed_at > coalesce(q.at, '-infinity')) as commits
-  from publish.commits c
-  left join (select s.repository, max(s.at) as at from ops.squashes s group by s.repository) q on q.repository = c.repository
- where c.state = 'confirmed'
- group by c.repository order by c.repository;
+-- How many commits of ours each repository on the Hub holds.
+select repository, commits from publish.repositories order by repository;
 
 -- name: squashed
 -- Somebody squashed a repository's history.
-insert into ops.squashes (repository, at, who)
+insert into publish.squashes (repository, at, who)
 select %(repository)s, collect.clock(), %(who)s
  where exists (select 1 from publish.commits c where c.repository = %(repository)s)
 returning repository;

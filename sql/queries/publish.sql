@@ -236,10 +236,6 @@ values (%(repository)s, %(path)s, %(sha256)s, %(commit)s, collect.clock())
 on conflict (repository, path) do update
    set sha256 = excluded.sha256, commit_id = excluded.commit_id, sent_at = excluded.sent_at;
 
--- name: crowded
--- Repositories with so many commits of ours that their history is to be squashed.
-select repository, commits, files, last_commit_at from publish.repositories where commits > %(most)s order by repository;
-
 -- name: releases_held
 -- Releases of which some file was published.
 select distinct release from publish.files where state = 'published';

@@ -72,7 +72,7 @@ def test_every_variable_is_in_the_example_and_every_secret_in_it_is_empty():
 
 
 def test_nothing_is_set_that_nobody_reads(document):
-    connections = {"warehouse", "huggingface", "slack", "llm"} | {source.connection for source in SOURCES}
+    connections = {"warehouse", "huggingface", "slack", "github", "llm"} | {source.connection for source in SOURCES}
     assert (
         compose_policy.environment_names(
             document,
@@ -215,7 +215,7 @@ def test_a_name_that_nobody_reads_is_seen(document, name):
         document,
         airflow=names_of_airflow(),
         settings=tree.read("include/settings.py"),
-        connections={"warehouse", "huggingface", "slack", "llm", *(source.connection for source in SOURCES)},
+        connections={"warehouse", "huggingface", "slack", "github", "llm", *(source.connection for source in SOURCES)},
         init=tree.read("config/compose-init"),
     )
     assert found == [f"worker: nobody reads {name}"]

@@ -121,12 +121,26 @@ comment on column publish.commits.created_at is 'When it was first sent';
 comment on column publish.commits.confirmed_at is 'When the Hub confirmed it';
 create index commits_open on publish.commits (repository, commit_id) where state in ('sending', 'unknown');
 
+create table publish.squashes (
+    repository  text not null,
+    at          timestamptz(6) not null,
+    who         text not null check (who ~ '\S'),
+    primary key (repository, at)
+);
+comment on table publish.squashes is 'Repositories whose history somebody squashed on the Hub; commits are counted from the last time on';
+comment on column publish.squashes.repository is 'Repository';
+comment on column publish.squashes.at is 'When somebody said so';
+comment on column publish.squashes.who is 'Who';
+
 create view publish.repositories as
-    select c.repository, count(*) as commits, sum(c.files) as files, max(c.confirmed_at) as last_commit_at
+    select c.repository, count(*) filter (where c.confirmed_at > coalesce(q.at, '-infinity')) as commits
       from publish.commits c
+      left join (select s.repository, max(s.at) as at from publish.squashes s group by s.repository) q
+             on q.repository = c.repository
      where c.state = 'confirmed'
      group by c.repository;
-comment on view publish.repositories is 'How many commits each repository holds of ours: past 3,000 its history is slow, and it is to be squashed';
+comment on view publish.repositories is
+    'How many commits of ours each repository holds since its last squash: past 3,000 its history is slow, and it is to be squashed';
 
 create table publish.leases (
     name            text primary key,

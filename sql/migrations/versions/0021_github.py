@@ -1,4 +1,4 @@
-"""github: what is to be said of incidents there, audits, squashed repositories (0021_github.sql)."""
+"""github: what is to be said of incidents there, and audits (0021_github.sql)."""
 
 from include.engine.migrations import run_sql_beside
 

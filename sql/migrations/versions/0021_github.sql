@@ -1,5 +1,4 @@
--- 0021 github: what is to be said of incidents on GitHub, which audit is in force, which repositories were squashed.
--- Expand-only.
+-- 0021 github: what is to be said of incidents on GitHub, and which audit is in force. Expand-only.
 -- Roll-back note: these tables may be dropped with the release that writes them; then nobody closes the issues that are
 -- open on GitHub.
 --
@@ -73,14 +72,3 @@ begin
     return v_audit;
 end $$;
 comment on function ops.begin_audit(text) is 'Begin an audit and take the place of every one that still runs; its number';
-
-create table ops.squashes (
-    repository  text not null,
-    at          timestamptz(6) not null,
-    who         text not null check (who ~ '\S'),
-    primary key (repository, at)
-);
-comment on table ops.squashes is 'Repositories on the Hub whose history somebody squashed; commits are counted from the last time on';
-comment on column ops.squashes.repository is 'Repository';
-comment on column ops.squashes.at is 'When';
-comment on column ops.squashes.who is 'Who';
