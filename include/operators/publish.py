@@ -37,15 +37,19 @@ class BuildOperator(Tick):
     def work(self, context: Mapping[str, Any], turn: Turn) -> Ended:
         """Work one tick."""
         from include.operators import resolve
-        from include.outputs import outbox, releases
+        from include.outputs import adopt, outbox, releases
 
-        url, root = resolve.warehouse_url(), settings.load().outbox_root
+        url, root, files_root = resolve.warehouse_url(), settings.load().outbox_root, settings.load().files_root
         queued, left, failed, unchanged = list[str](), 0, list[str](), 0
         with stopping(turn) as stop:
-            for release, table in releases.fed_by(self.tables):
+            for release, table in [*releases.fed_by(self.tables), *((release, None) for release in releases.made())]:
                 seconds = BUILD_SECONDS if turn.has_time(BUILD_SECONDS) else 0
+                rest: dict[str, Any] = {"stop": stop, "seconds": seconds}
                 try:
-                    built = outbox.build(url, release, table, root, turn.owner, stop=stop, seconds=seconds)
+                    if table is None:
+                        built = adopt.adopt(url, release, files_root, root, turn.owner, **rest)
+                    else:
+                        built = outbox.build(url, release, table, root, turn.owner, **rest)
                 except OSError as error:
                     return Ended("red", f"FAILED – the outbox cannot be written: {error}. Make room; nothing is lost.")
                 queued += [f"{release.name} {part}" for part in built.queued]

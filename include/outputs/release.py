@@ -59,8 +59,9 @@ class Release:
     `whole_days_in` a view that says of each session date whether it is whole (`is_whole`): one that is not is left out
     until what it lacks has come. `calendar` is the trading calendar that its session dates follow, None where they
     follow none. `priority` orders the releases when several wait: small and urgent ones have small numbers, and those
-    from `BULK` on leave some of each hour's commits to the others. One that is not `is_on` is declared and not made.
-    `retention` says how long files are kept.
+    from `BULK` on leave some of each hour's commits to the others. `made_by` names the stream whose made files it takes
+    as they are, in the place of a table. One that is not `is_on` is declared and not made. `retention` says how long
+    files are kept.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Release:
     whole_days_in: str | None = None
     calendar: str | None = None
     priority: int = 100
+    made_by: str = ""
     is_on: bool = True
     retention: str = "the newest version of each file; earlier ones stay in the history of the repository"
 
@@ -96,6 +98,8 @@ class Release:
             raise ReleaseError(f"Release {self.name} is of the items that are open, so it is not cut into months.")
         if self.whole_days_in and self.cut != "month":
             raise ReleaseError(f"Release {self.name} is of whole days, so it is cut into months.")
+        if bool(self.made_by) == bool(self.table or self.made_from):
+            raise ReleaseError(f"Release {self.name} is made from tables or takes a stream's files: one of the two.")
         if self.cut != "scan" and (self.shape is None) != (not self.made_from):
             raise ReleaseError(f"Release {self.name} reads a view: it needs the shape of it and what it is made from.")
         if self.shape is not None and self.shape.qualified != self.table:
@@ -104,7 +108,7 @@ class Release:
     @property
     def tables(self) -> tuple[str, ...]:
         """The tables whose changes make its files out of date."""
-        return self.made_from or (self.table,)
+        return self.made_from or ((self.table,) if self.table else ())
 
     @property
     def marks(self) -> tuple[str, ...]:

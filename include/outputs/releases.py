@@ -74,6 +74,18 @@ RELEASES: tuple[Release, ...] = (
         _DART,
         priority=50,
     ),
+    # Off: the SEC's own bulk file is the original, and 18,000 files are a day's commits.
+    Release(
+        "edgar/finance",
+        "Facts of companies that file with the SEC, by company, as its bulk file has them (SEC)",
+        "",
+        "edgar/finance/{folder}/{company}.parquet",
+        "company",
+        _SEC,
+        made_by="edgar.facts",
+        priority=BULK + 100,
+        is_on=False,
+    ),
     Release(
         "analyses",
         "Summaries of Korean filings by a language model, by month of receipt",
@@ -219,6 +231,11 @@ RELEASES: tuple[Release, ...] = (
         priority=BULK,
     ),
 )
+
+
+def made() -> tuple[Release, ...]:
+    """Return the releases that take the files that a stream has made, those that are switched on."""
+    return tuple(each for each in RELEASES if each.made_by and each.is_on)
 
 
 def release(name: str) -> Release:

@@ -239,3 +239,15 @@ on conflict (repository, path) do update
 -- name: releases_held
 -- Releases of which some file was published.
 select distinct release from publish.files where state = 'published';
+
+-- name: made
+-- Files that a stream has made and that differ from the newest of their path; an empty one only where something was there.
+select m.path, m.sha256, m.size, m.rows, m.source_fetch
+  from collect.made_files m
+  left join lateral (select f.sha256 from publish.files f
+                      where f.release = %(release)s and f.path = m.path and f.state in ('waiting', 'published', 'held')
+                      order by f.file_id desc limit 1) n on true
+ where m.stream = %(stream)s and m.sha256 is not null and m.path > %(after)s
+   and m.sha256 is distinct from n.sha256 and (m.rows > 0 or n.sha256 is not null)
+ order by m.path
+ limit %(limit)s;
