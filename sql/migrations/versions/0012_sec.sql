@@ -530,29 +530,35 @@ comment on view filings.sec_accessions is
     'may have been where only a company''s own list knows) and first sighting; withdrawn '
     'where the quarterly index listed it and no longer does';
 
+create function filings.sec_form_family(form text) returns text language sql immutable as $$
+    select case regexp_replace(form, '/A$', '')
+               when 'SC 13D' then '13D' when 'SCHEDULE 13D' then '13D'
+               when 'SC 13G' then '13G' when 'SCHEDULE 13G' then '13G'
+               when '10-KT' then '10-K' when '10-K405' then '10-K' when '10-KSB' then '10-K' when '10-KSB40' then '10-K'
+               when '10-KT405' then '10-K'
+               when '10-QT' then '10-Q' when '10-QSB' then '10-Q'
+               else regexp_replace(form, '/A$', '') end
+$$;
+comment on function filings.sec_form_family(text) is
+    'The family of a form: forms that were renamed, as SC 13D to SCHEDULE 13D in December 2024, stay together, amendments with them';
+
 create view filings.sec_form_families as
-    select f.form, case
-               when base in ('SC 13D', 'SCHEDULE 13D') then '13D'
-               when base in ('SC 13G', 'SCHEDULE 13G') then '13G'
-               when base in ('10-KT', '10-K405', '10-KSB', '10-KSB40', '10-KT405') then '10-K'
-               when base in ('10-QT', '10-QSB') then '10-Q'
-               else base end as family,
-           f.form like '%/A' as is_amendment
-      from (select distinct form from filings.sec_parties) f
-     cross join lateral (select regexp_replace(f.form, '/A$', '') as base) b;
-comment on view filings.sec_form_families is
-    'The family of each form that was seen: forms that were renamed, as SC 13D to SCHEDULE 13D in December 2024, stay together';
+    select f.form, filings.sec_form_family(f.form) as family, f.form like '%/A' as is_amendment
+      from (select distinct form from filings.sec_parties) f;
+comment on view filings.sec_form_families is 'The family of each form that was seen';
 
 create view filings.sec_silent_families as
     select b.family, b.filings, b.last_day, d.newest_day
-      from (select f.family, count(distinct i.accession) as filings, max(i.index_date) as last_day
-              from filings.sec_daily_index i join filings.sec_form_families f on f.form = i.form
-             where i.index_date > (select max(index_date) - 60 from filings.sec_daily_index)
-             group by f.family) b
-     cross join (select max(index_date) as newest_day,
-                        (select min(n.index_date) from (select distinct index_date from filings.sec_daily_index
-                                                         order by index_date desc limit 5) n) as since
-                   from filings.sec_daily_index) d
+      from (select filings.sec_form_family(i.form) as family, sum(i.filings)::bigint as filings, max(i.last_day) as last_day
+              from (select n.form, count(distinct n.accession) as filings, max(n.index_date) as last_day
+                      from filings.sec_daily_index n
+                     where n.index_date > (select max(index_date) - 60 from filings.sec_daily_index)
+                     group by n.form) i
+             group by 1) b
+     cross join (select max(index_date) as newest_day, min(index_date) as since
+                   from (select distinct n.index_date from filings.sec_daily_index n
+                          where n.index_date > (select max(index_date) - 60 from filings.sec_daily_index)
+                          order by 1 desc limit 5) n) d
      where b.filings >= 60 and b.last_day < d.since;
 comment on view filings.sec_silent_families is
     'Families of forms that were filed at least once a day on average over sixty days and not once in the last five indexes: a form '
