@@ -178,7 +178,7 @@ def _upstream(cache: Cache, release: str, files: Sequence[Seen]) -> str:
 
     declared = _declared(release)
     if declared is None or declared[1].session_date is None:
-        return "upstream: nothing to ask for, as its rows have no day"
+        return "upstream: not asked, as no stream gives the rows of this release by day"
     stream, table = declared
     try:
         given = reach(registry.source(stream.source))

@@ -65,7 +65,9 @@ class Scope:
 
 def is_of(release: Release, path: str) -> bool:
     """Say whether a path is one of a release's."""
-    return re.fullmatch("[^/]+".join(map(re.escape, _HOLE.split(release.path))), path) is not None
+    # Scans have names with a slash in them (`report/dividend`); nothing else that takes a hole's place has one.
+    filled = ".+" if release.cut == "scan" else "[^/]+"
+    return re.fullmatch(filled.join(map(re.escape, _HOLE.split(release.path))), path) is not None
 
 
 def release_of(path: str) -> str:

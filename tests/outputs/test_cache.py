@@ -93,6 +93,15 @@ def age(copies: Cache, path: str, **parts: float) -> None:
     os.utime(copies.folder.path(path), (at, at))
 
 
+def test_every_file_of_every_release_is_known_as_its_own() -> None:
+    names = {"month": "2026-09", "whole": "all", "company": "00126380", "scan": "report/dividend"}
+    for release in releases.RELEASES:
+        path = release.part(names[release.cut]).path
+        assert caches.release_of(path) == release.name
+        assert Scope(release).has(path)
+        assert path.startswith(Scope(release).below)
+
+
 # --- completing and looking ---------------------------------------------------------------------------
 
 
