@@ -120,6 +120,19 @@ def work_part(worker: Worker, stream: Stream, run_id: str, mode: Mode = Mode.REP
     return shielded(lease, stream, lambda: _renewed_part(worker, stream, lease))
 
 
+def work_any(worker: Worker, stream: Stream) -> Verdict | None:
+    """Claim a part that a window of a stream has written down, and make its files; None where none is to be had."""
+    connection = connect(worker.url, application="daybook making", autocommit=True)
+    try:
+        runs = open_runs(connection, stream)
+    finally:
+        connection.close()
+    for run_id in runs:
+        if (verdict := work_part(worker, stream, run_id)) is not None:
+            return verdict
+    return None
+
+
 def _renewed_part(worker: Worker, stream: Stream, lease: Lease) -> Verdict:
     with renewed(lease) as pause:
         return part(worker, stream, lease, pause)

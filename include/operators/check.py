@@ -138,7 +138,9 @@ def _start(url: str, form: Form, job: JobRequest | None) -> tuple[str, list[int]
     windows.declare(url, form.streams)
     names = ", ".join(stream.name for stream in form.streams)
     if job is None:
-        return f"POLL – {names}: what is due now", [], False
+        # Only a window that is cut into parts has something for lanes to do.
+        helping = settings.load().lanes if any(stream.making for stream in form.streams) else 0
+        return f"POLL – {names}: what is due now", list(range(1, helping + 1)), False
     words = jobs.start(url, job)
     for stream in form.streams:
         jobs.plan(url, job, stream)

@@ -168,11 +168,21 @@ class LaneOperator(_Collecting):
             return asked
         mode = Mode(asked["mode"])
         stream = declared.stream(self.stream)
+        if asked["run_id"] is None:
+            return self._help(stream, turn)
         worker = self.worker(stream, turn, asks=mode is not Mode.REPLAY)
         ended = lanes.work(worker, stream, lanes.Job(asked["run_id"], mode), turn)
         context["lane"] = f"lane {self.lane}: {ended.words.partition(' – ')[0].lower()}"
         self.send_event(context, ended)
         return ended
+
+    def _help(self, stream: Stream, turn: Turn) -> Ended:
+        """Help with a poll whose window is cut into parts; any other is worked by its own task alone."""
+        from include.operators import lanes
+
+        if stream.making is None:
+            return Ended("skipped", f"SKIPPED – a poll of {stream.name} is worked by one task.")
+        return lanes.help_window(self.worker(stream, turn, asks=False), stream, turn)
 
     def tell_run(self, context: Mapping[str, Any], ended: Ended) -> None:
         """Lanes have a note each; the run's is written where the run begins and ends."""

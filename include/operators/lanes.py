@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from include.contract import Mode, Outcome, Stream
-from include.engine import cycle, jobs, replay, upkeep, windows
+from include.engine import cycle, jobs, making, replay, upkeep, windows
 from include.engine.cycle import Worker
 from include.engine.jobs import Progress
 from include.engine.verdict import Verdict, kst
@@ -65,6 +65,27 @@ def work(worker: Worker, stream: Stream, job: Job, turn: Turn) -> Ended:
             wait = verdict.next_eligible_at - windows.standing(worker.url, stream).now
             return Ended("again", verdict.words, data, wait)
         log.info(verdict.words)
+
+
+def help_window(worker: Worker, stream: Stream, turn: Turn) -> Ended:
+    """Work parts that a stream's window has cut its work into, beside the poll's own task, until the window is over."""
+    windows.declare(worker.url, (stream,))
+    windows.open_due(worker.url, stream)
+    worked = 0
+    while not turn.stop():
+        if worked >= MOST_CYCLES or not turn.has_time(stream.budget.slice_seconds):
+            return Ended("again", f"GOING ON – {worked} parts of {stream.name} in this tick.", {"stream": stream.name})
+        verdict = making.work_any(worker, stream)
+        if verdict is None:
+            newest = windows.standing(worker.url, stream).newest
+            if newest is not None and newest["finished_at"] is None:
+                words = f"WAITING – no part of {stream.name} can be claimed now, and its window is not over."
+                return Ended("again", words, {"stream": stream.name})
+            words = f"LANE DONE – no part of {stream.name} is open."
+            return Ended("green", words, {"stream": stream.name}, tells=False)
+        worked += 1
+        log.info(verdict.words)
+    return Ended("again", STOPPED, {"stream": stream.name})
 
 
 def _gives_place(worker: Worker, stream: Stream, job: Job, turn: Turn) -> Ended:

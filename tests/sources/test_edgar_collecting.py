@@ -17,18 +17,20 @@ import pytest
 from include.contract import CycleStatus, HostGroup, Mode, Outcome, Stream
 from include.engine import cycle, jobs, replay, windows
 from include.engine.verdict import Verdict
+from include.operators import lanes
 from include.sandbox import edgar as stand_in
 from include.sandbox.edgar_bulk import count_of_facts
 from include.sandbox.exchange import World
 from include.sources.edgar import finance_file
 from include.sources.edgar.streams import COMPANYFACTS_STREAM, FACTS_STREAM
 from tests.fixtures_sandbox import RunningSandbox, Start
+from tests.operators.stage import turn
 from tests.sources.places import Place
 
 SEOUL = ZoneInfo("Asia/Seoul")
 # 13:30 in Seoul on Wednesday to Friday: the files of Tuesday's, Wednesday's and Thursday's filings.
 FIRST = datetime(2026, 1, 7, 17, 30, tzinfo=SEOUL)
-COMPANIES = 40
+COMPANIES = 30
 
 
 class Killed(BaseException):
@@ -230,6 +232,20 @@ def test_who_is_killed_anywhere_is_gone_on_with_and_nothing_is_made_twice(desk: 
     # No part is left behind.
     left = "select 1 from collect.cycles where cycle_status in ('NOT_STARTED', 'PENDING', 'RUNNING')"
     assert desk.place.sql(left) == []
+
+
+def test_lanes_work_the_parts_of_a_window_beside_its_own_task(desk: Desk) -> None:
+    desk.poll(desk.archive)
+    assert desk.facts.making is not None
+    small = replace(desk.facts, making=replace(desk.facts.making, part_units=9))
+    is_cut: list[str] = []
+    stopped = desk.poll(small, is_cut.append, stop=lambda: "planned" in is_cut)
+    assert stopped.is_stopped
+    assert desk.made() == {}
+    lane = lanes.help_window(desk.place.worker(small), small, turn())
+    assert (lane.how, desk.made()) == ("again", desk.wanted()), "the window itself says when it is over"
+    assert desk.poll(small).outcome is Outcome.SUCCESS
+    assert lanes.help_window(desk.place.worker(small), small, turn()).how == "green"
 
 
 @pytest.mark.parametrize("ranges", ["yes", "no"])

@@ -154,6 +154,8 @@ def test_a_number_keeps_its_digits_whatever_they_are(digits: str) -> None:
         (of((ROW % ("1", "")).replace("2025,", "null,")), 1),
         (of(ROW % ("1", "")).replace(b"us-gaap", b"who-knows"), 1),
         (of((ROW % ("1", "")).replace("2025-12-31", "1011-12-31")), 1),
+        (of((ROW % ("1", "")).replace('"FY"', '"H1"')), 1),
+        (of((ROW % ("1", "")).replace("10-K", "99-Z") + "," + ROW % ("2", "")), 2),
         (of(ROW % ("1", "")) + b"\n", 1),
     ],
 )

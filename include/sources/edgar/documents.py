@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -30,6 +30,17 @@ _OF_CONCEPT = ("label", "description", "units")
 _FIELDS = ("end", "start", "filed", "accn", "fy", "fp", "form", "frame", "val")
 
 
+# What is nearly always said is told from a list, which saves making a text of each; anything else is read loosely.
+Period = Literal["FY", "Q1", "Q2", "Q3", "Q4"]
+Form = Literal[
+    "10-K", "10-K/A", "10-Q", "10-Q/A", "10-KT", "10-KT/A", "10-QT", "20-F", "20-F/A", "40-F", "40-F/A", "6-K", "6-K/A",
+    "8-K", "8-K/A", "8-K12B", "S-1", "S-1/A", "S-3", "S-4", "S-4/A", "S-11", "S-11/A", "F-1", "F-1/A", "F-3", "F-4",
+    "F-4/A", "DEF 14A", "DEFA14A", "PRE 14A", "DEF 14C", "DEFM14A", "424B1", "424B2", "424B3", "424B4", "424B5",
+    "424B7", "424B8", "POS AM", "S-8", "N-CSR", "N-CSRS", "485BPOS", "497", "N-2", "N-2/A", "ARS", "20-FR12B", "10-12B",
+    "10-12G",
+]  # fmt: skip
+
+
 class Fact(msgspec.Struct, gc=False, order=True, forbid_unknown_fields=True):
     """A row as written; the order of the fields is that of the rows."""
 
@@ -38,8 +49,8 @@ class Fact(msgspec.Struct, gc=False, order=True, forbid_unknown_fields=True):
     filed: str
     start: str = ""
     fy: int | None = None
-    fp: str | None = None
-    form: str | None = None
+    fp: Period | None = None
+    form: Form | None = None
     frame: str | None = None
     val: msgspec.Raw = msgspec.Raw(b"null")
 
@@ -218,8 +229,8 @@ def _fact(row: dict[str, msgspec.Raw]) -> Fact:
         filed=filed,
         accn=accn,
         fy=int(year[1]) if year else None,
-        fp=_text(row.get("fp")),
-        form=_text(row.get("form")),
+        fp=cast("Period | None", _text(row.get("fp"))),
+        form=cast("Form | None", _text(row.get("form"))),
         frame=_text(row.get("frame")),
         val=msgspec.Raw(value),
     )

@@ -50,33 +50,35 @@ def schema() -> pa.Schema:
 
 
 def table(facts: Facts) -> pa.Table:
-    """Facts as a table.
+    """Facts as a table, whose texts are numbers of a dictionary: what is said of a concept is there once.
 
     Raises:
         Unusual: a row is not of the usual form, though the document is; it must be read field by field.
     """
+    import numpy as np
     import pyarrow as pa
 
-    rows, count = facts.rows, len(facts.rows)
-    value = pa.array([bytes(row.val) for row in rows], pa.binary())
-    per_row: dict[str, pa.Array] = {
+    rows, runs, count = facts.rows, facts.runs, len(facts.rows)
+    of_run = np.repeat(np.arange(len(runs), dtype=np.int32), [run.count for run in runs])
+    columns: dict[str, pa.Array] = {
         "cik": pa.repeat(pa.scalar(facts.cik, pa.int64()), count),
-        "entity_name": pa.repeat(pa.scalar(facts.entity_name, pa.string()), count),
-        "accn": pa.array([row.accn for row in rows], pa.string()),
+        "entity_name": pa.repeat(pa.scalar(facts.entity_name, pa.string()), count).dictionary_encode(),
+        "accn": pa.array([row.accn for row in rows], pa.string()).dictionary_encode(),
         "fy": _years([row.fy for row in rows]),
-        "fp": pa.array([row.fp for row in rows], pa.string()),
-        "form": pa.array([row.form for row in rows], pa.string()),
-        "frame": pa.array([row.frame for row in rows], pa.string()),
-        "val": _numbers(value),
+        "fp": pa.array([row.fp for row in rows], pa.string()).dictionary_encode(),
+        "form": pa.array([row.form for row in rows], pa.string()).dictionary_encode(),
+        "frame": pa.array([row.frame for row in rows], pa.string()).dictionary_encode(),
+        "val": _numbers(pa.array([bytes(row.val) for row in rows], pa.binary())),
         "end": _days([row.end for row in rows]),
         "filed": _days([row.filed for row in rows]),
         "start": _days([row.start or None for row in rows]),
     }
-    runs = facts.runs
-    index = pa.array([number for number, run in enumerate(runs) for _ in range(run.count)], pa.int32())
     for name in ("taxonomy", "concept", "label", "unit"):
-        per_row[name] = pa.array([getattr(run, name) for run in runs], pa.string()).take(index)
-    return pa.table([per_row[name] for name, _, _ in COLUMNS], schema=schema())
+        said = pa.array([getattr(run, name) for run in runs], pa.string()).dictionary_encode()
+        columns[name] = pa.DictionaryArray.from_arrays(said.indices.take(pa.array(of_run)), said.dictionary)
+    names = [name for name, _, _ in COLUMNS]
+    fields = [schema().field(name).with_type(columns[name].type) for name in names]
+    return pa.table([columns[name] for name in names], schema=pa.schema(fields))
 
 
 class Unusual(Exception):
@@ -105,12 +107,10 @@ def _days(texts: list[str | None]) -> pa.Array:
     """
     import pyarrow as pa
 
-    encoded = pa.array(texts, pa.string()).dictionary_encode()
     try:
-        days = encoded.dictionary.cast(pa.date32())
+        return pa.array(texts, pa.string()).cast(pa.date32())
     except pa.ArrowInvalid as error:
         raise Unusual(str(error)) from None
-    return days.take(encoded.indices)
 
 
 def _numbers(values: pa.Array) -> pa.Array:
@@ -143,7 +143,8 @@ def write(content: pa.Table, target: BinaryIO) -> None:
         data_page_version="1.0",
         use_dictionary=[name for name, _, _ in COLUMNS if name != "val"],
         write_statistics=False,
-        store_schema=True,
+        # Readers are to see plain columns, whatever they were written from.
+        store_schema=False,
         row_group_size=1 << 20,
     )
 
