@@ -59,7 +59,8 @@ class Day:
             while worker.one() is not None:
                 pass
             office.poll()
-            self._pass(waiting)
+            if not self._pass(waiting):
+                break
         rows = office.sql("select rcept_no, completed_at from dartbrief.analysis_cache where status = 'COMPLETED'")
         return {row["rcept_no"]: row["completed_at"] for row in rows}
 
@@ -67,8 +68,11 @@ class Day:
         there = self.there[rcept_no]
         return TEXT if there is not None and there <= self.office.place.now() else ABSENT
 
-    def _pass(self, waiting: Sequence[str]) -> None:
-        """Move the clock on: a step where something is under way, to the next thing that happens where nothing is."""
+    def _pass(self, waiting: Sequence[str]) -> bool:
+        """Move the clock on: a step where something is under way, to the next thing that happens where nothing is.
+
+        Says whether there is anything still to happen.
+        """
         office, now = self.office, self.office.place.now()
         (state,) = office.sql(
             "select count(*) filter (where status = 'PROCESSING') as busy, min(next_try_at) filter (where status in"
@@ -76,7 +80,10 @@ class Day:
         )
         coming = [at for at in (state["next"], self.appears[waiting[0]] if waiting else None) if at is not None]
         least = now + timedelta(seconds=self.step)
-        office.place.at(least if state["busy"] or not coming else max(least, min(coming)))
+        if not state["busy"] and not coming:
+            return False
+        office.place.at(least if state["busy"] else max(least, min(coming)))
+        return True
 
     def bound(self, lanes: int, seconds: float) -> dict[str, float]:
         """Latencies in seconds of the ideal: each filing served as its document is there, first come first served."""
