@@ -122,6 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     verb("migrate", _migrate, "Bring the database to the newest schema.")
     verb("watch", _watch, "End the leases of vanished workers and send alerts, until stopped.")
     _collecting(verb)
+    _syncing(verb)
     verb("status", looking.status, "Show the newest window of every stream.")
     runs = verb("runs", looking.runs, "Show the newest backfills and replays with their progress, or one of them.")
     runs.add_argument("run_id", nargs="?", metavar="RUN", help="all there is to know of this one")
@@ -161,12 +162,31 @@ def _collecting(verb: Callable[[str, Verb, str], argparse.ArgumentParser]) -> No
             added.add_argument("--wait", action="store_true", help="stay until the windows are over")
             continue
         added.add_argument("--force", action="store_true", help="once more, although it is done")
-        added.add_argument("--start", type=_day, required=True, metavar="DATE", help="first session date, inclusive")
-        added.add_argument("--end", type=_day, required=True, metavar="DATE", help="last session date, inclusive")
+        is_needed = name == "replay"
+        added.add_argument(
+            "--start", type=_day, required=is_needed, metavar="DATE", help="first session date, inclusive"
+        )
+        added.add_argument("--end", type=_day, required=is_needed, metavar="DATE", help="last session date, inclusive")
         added.add_argument("--run-id", help="name of the run; made from its content where not given")
         added.add_argument("--reason", required=name == "replay", help="why; kept with the run")
         if name == "replay":
             added.add_argument("--beside", action="store_true", help="into copies of the tables, named after the run")
+
+
+def _syncing(verb: Callable[[str, Verb, str], argparse.ArgumentParser]) -> None:
+    added = verb("sync", collecting.sync, "Keep the reports of Korean companies complete: statements and report items.")
+    added.add_argument(
+        "--mode",
+        choices=["recent", "full"],
+        help="recent: what the last reports have and we do not; full: all periods (default: SYNC_MODE, or recent)",
+    )
+    added.add_argument("--categories", nargs="+", help="only these, e.g. finance (default: SYNC_CATEGORIES, or all)")
+    added.add_argument("--keys", nargs="+", help="only these companies, as DART numbers them")
+    added.add_argument("--start", type=_day, metavar="DATE", help="first end of a period, for full")
+    added.add_argument("--end", type=_day, metavar="DATE", help="last end of a period, for full")
+    added.add_argument("--dry-run", action="store_true", help="print the plan and write nothing")
+    added.add_argument("--who", default=getpass.getuser(), help="who asks (default: this user)")
+    added.add_argument("--wait", action="store_true", help="stay until the windows are over, for recent")
 
 
 def _scope(added: argparse.ArgumentParser) -> None:

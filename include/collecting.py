@@ -108,7 +108,23 @@ def job(options: argparse.Namespace, mode: Mode) -> int:
         replay_into="versioned" if mode is Mode.REPLAY and options.beside else "overwrite",
         who=options.who,
     )
-    return _ask_for(warehouse(), request, dry_run=options.dry_run)
+    return _ask_for(warehouse(), jobs.dated(warehouse(), request), dry_run=options.dry_run)
+
+
+def sync(options: argparse.Namespace) -> int:
+    """Keep reports complete: what is due, or with mode=full all periods of what is asked for."""
+    known = registry.sync_streams()
+    for name in options.categories or ():
+        if name not in known:
+            raise CommandRefused(f"There is no category {name}; there are {', '.join(known)}.")
+    streams = [known[name] for name in options.categories or known]
+    rest = {"source": "", "force": False, "timeframe": "", "run_id": "", "reason": ""}
+    asked = argparse.Namespace(**vars(options) | rest, streams=streams)
+    if (options.mode or registry.sync_settings().mode) == "full":
+        return job(asked, Mode.BACKFILL)
+    if options.start or options.end:
+        raise CommandRefused("--start and --end bound the periods of --mode full; recent takes no dates.")
+    return poll(asked)
 
 
 def let_out(options: argparse.Namespace) -> int:

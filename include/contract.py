@@ -196,8 +196,8 @@ class Span:
     """The ground of a backfill or replay: session dates, both inclusive, and the keys that it is limited to.
 
     `today` is the upstream's own day at which the run is planned; the span never reaches past it. `subjects` are
-    those of the stream's declaration, where it has one, and `timeframe` the length of bars that is asked for in place
-    of the stream's own.
+    those of the stream's declaration, where it has one, `timeframe` the length of bars in place of the stream's own.
+    `is_forced`: also what is held is wanted.
     """
 
     mode: Mode
@@ -207,6 +207,7 @@ class Span:
     keys: tuple[str, ...] = ()
     subjects: tuple[str, ...] = ()
     timeframe: str = ""
+    is_forced: bool = False
 
 
 @dataclass(frozen=True)
@@ -289,8 +290,10 @@ class Stream:
     that it asks about are held; `amend(request, answer)` gives a refused request again without the part that was at
     fault, None where nothing can be left out.
     `timeframes` says whether bars of a length other than its own can be had by a backfill; None: it has no bars.
-    `lag_allowance` is how many sessions its checkpoint may be behind the last window that was due before that is told.
+    `lag_allowance`: its checkpoint may be so many sessions behind the last window that was due before that is told.
     `making` is for a stream that makes files of what another one holds; it has nothing to plan, classify or parse.
+    `gives_way_after`: so many failures in a row, of as many addresses where so many are planned, let the cycle wait for
+    its schedule's next try; 0: never. `usual_range(today)` bounds a backfill without dates.
     """
 
     name: str
@@ -314,6 +317,8 @@ class Stream:
     subjects: Subjects | None = None
     timeframes: Callable[[str], bool] | None = None
     leaves_quota: int = 0
+    gives_way_after: int = 0
+    usual_range: Callable[[date], tuple[date, date]] | None = None
     recheck: Recheck | None = None
     listing: bool = False
     close_after: int = 3

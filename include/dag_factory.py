@@ -12,15 +12,16 @@ from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from typing import Any
 
-from airflow.sdk import DAG, CronTriggerTimetable, MultipleCronTriggerTimetable, Param
+from airflow.sdk import DAG, AssetOrTimeSchedule, CronTriggerTimetable, MultipleCronTriggerTimetable, Param
 
 from include import schedules
 from include.contract import Schedule, Source, Stream
 from include.operators import declared
 from include.operators.check import CheckRequestOperator
-from include.operators.collect import CHECK, LaneOperator, PollOperator, alias
+from include.operators.collect import CHECK, LaneOperator, PollOperator, alias, asset
 from include.operators.endings import FOR_GOOD
 from include.operators.hours import times_words
+from include.operators.newcomers import NewcomersOperator
 from include.operators.page import doc, keys_words
 from include.operators.summary import SummaryOperator, task_of
 from include.operators.tick import EXECUTION_TIMEOUT
@@ -50,6 +51,7 @@ def source_dag(
     *,
     job: str | None = None,
     priority: Priority = Priority.DAILY_MARKET,
+    side_by_side: bool = False,
 ) -> DAG:
     """Return the DAG of a source's main job, or of another job of it.
 
@@ -58,6 +60,7 @@ def source_dag(
         job: name of a job with another cadence; its DAG is `<source>_<job>`. The streams are those that name it, in
             the source's order, and have one schedule.
         priority: what of all that waits goes first.
+        side_by_side: the streams learn nothing from each other, so none waits for another.
 
     Raises:
         ValueError: no stream names the job, or their schedules differ.
@@ -87,8 +90,73 @@ def source_dag(
         deadline=deadlines.for_windows(chosen[0].job_name, schedule.allowance) if _is_daily(schedule.cron) else None,
     )
     with dag:
-        _tasks(source, chosen, priority)
+        _tasks(source, chosen, priority, side_by_side)
     return dag
+
+
+def newcomers_dag(source: Source, dag_id: str, times: When, *, streams: Sequence[str], limit: int, after: str) -> DAG:
+    """Return the DAG that takes in companies of which streams do not hold the past yet.
+
+    Args:
+        source: the source, as declared.
+        dag_id: its name.
+        times: when it runs, beside each change of the listing.
+        streams: names of the streams, each with newcomers of its own.
+        limit: how many newcomers of a stream a run takes in.
+        after: the listing, by the name of its stream.
+    """
+    declared.declare(source)
+    dag = DAG(
+        dag_id=dag_id,
+        description=f"{source.title}: the past of companies that were listed since",
+        schedule=AssetOrTimeSchedule(timetable=times.timetable, assets=[asset(after)]),
+        start_date=START,
+        catchup=False,
+        max_active_runs=1,
+        default_args=DEFAULTS,
+        doc_md=_NEWCOMERS.format(
+            source=source.title, when=times.words, after=after, limit=limit, streams=", ".join(streams)
+        ),
+        tags=[f"source:{source.name}", "kind:collect"],
+    )
+    with dag:
+        for stream in streams:
+            name = task_of(stream)
+            check = NewcomersOperator(task_id=f"new_{name}", source=source.name, stream=stream, limit=limit)
+            lanes = LaneOperator.partial(
+                task_id=f"{name}_lanes",
+                stream=stream,
+                check=check.task_id,
+                outlets=[alias(stream)],
+                priority_weight=LANES_PRIORITY,
+                pool=LANES_POOL,
+                map_index_template="{{ lane }}",
+            ).expand(lane=check.output)
+            (
+                check
+                >> lanes
+                >> SummaryOperator(
+                    task_id=f"{name}_summary",
+                    check=check.task_id,
+                    trigger_rule="all_done",
+                    priority_weight=LANES_PRIORITY,
+                )
+            )
+    return dag
+
+
+_NEWCOMERS = """
+# {source}: newcomers
+
+Companies that are listed and of which {streams} do not hold the past yet are taken in, those that were listed last
+first, at most {limit} of a stream in a run; the next run goes on with the others. Who is new follows from the listing
+and from what is held alone (`select * from filings.newcomers`).
+
+**When.** {when}, and each time that `{after}` changed. Trigger it by hand at any time; it has no parameters.
+
+**When it is red,** read the note. FAILED and NOT FINISHED: the next run goes on with the same companies. REFUSED: the
+connection is wrong.
+"""
 
 
 @dataclass(frozen=True)
@@ -140,7 +208,7 @@ def _is_daily(cron: str) -> bool:
     return minute.isdigit() and hour.isdigit()
 
 
-def _tasks(source: Source, streams: Sequence[Stream], priority: Priority) -> None:
+def _tasks(source: Source, streams: Sequence[Stream], priority: Priority, side_by_side: bool) -> None:
     """Lay out the graph.
 
     A mapped task has one pool, and polls must not wait behind backfills: so a stream has a task for polls in the
@@ -174,7 +242,7 @@ def _tasks(source: Source, streams: Sequence[Stream], priority: Priority) -> Non
         check >> poll
         for earlier in before:
             earlier >> [poll, lanes]
-        before = [poll, lanes]
+        before = [] if side_by_side else [poll, lanes]
         [poll, lanes] >> summary
     check >> summary
 

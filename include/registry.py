@@ -6,6 +6,7 @@ schedules of `config/schedules.yaml`. A source whose list of what to collect is 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,16 @@ def _some(groups: Any, names: tuple[str, ...], setting: str) -> Any:
     return {name: groups[name] for name in names}
 
 
+def sync_settings() -> settings.SyncSettings:
+    """Return how DART's reports are kept, as this installation sets it."""
+    return settings.sync(dart.CATEGORIES, dart.MOST_LOOKBACK)
+
+
+def _sync() -> dart.Choice:
+    wanted = sync_settings()
+    return dart.Choice(wanted.categories, wanted.lookback)
+
+
 SOURCES: tuple[Source, ...] = (
     finra.SOURCE,
     alpaca.SOURCE,
@@ -49,8 +60,27 @@ SOURCES: tuple[Source, ...] = (
     kind.SOURCE,
     ecos.source(_some(_listed("ecos_series.yaml"), settings.groups_of(settings.ECOS_GROUPS), settings.ECOS_GROUPS)),
     edgar.SOURCE,
-    dart.source(minutes=settings.monitor_minutes(), is_on=settings.monitor_is_on()),
+    dart.source(minutes=settings.monitor_minutes(), is_on=settings.monitor_is_on(), sync=_sync()),
 )
+
+
+def sync_streams() -> dict[str, str]:
+    """Return the streams that keep DART's reports, by category."""
+    return {name: f"dart.{name}" for name in sync_settings().categories}
+
+
+@dataclass(frozen=True)
+class NewCompanies:
+    """Which streams take the past of new companies in, and how many of them in a run."""
+
+    streams: tuple[str, ...]
+    limit: int
+
+
+def new_companies() -> NewCompanies:
+    """Return how new companies are taken in, as this installation runs it."""
+    wanted = sync_settings()
+    return NewCompanies(tuple(f"dart.{name}" for name in wanted.new_categories), wanted.new_limit)
 
 
 class UnknownName(Exception):

@@ -141,8 +141,10 @@ def _set(stream: Stream, overrides: Overrides) -> Stream:
     )
 
 
-SYSTEM_JOBS = frozenset({"dispatch", "sla_capture", "upkeep", "maintenance", "audit", "prebuild", "analysis"})
-"""Jobs that collect for no source; the file may set them by these names."""
+SYSTEM_JOBS = frozenset(
+    {"dispatch", "sla_capture", "upkeep", "maintenance", "audit", "prebuild", "analysis", "dart_new_stocks"}
+)
+"""Jobs that have no windows; the file may set them by these names."""
 
 
 def of_job(name: str, cron: str, timezone: str) -> Times:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -361,3 +361,45 @@ def connection_of_keys(keys: str | None) -> str | None:
 def environment(**extra: str) -> dict[str, str]:
     """This process's environment with `extra` added: what a child process is started with."""
     return {**os.environ, **extra}
+
+
+@dataclass(frozen=True)
+class SyncSettings:
+    """Which of DART's reports are kept, how far back they are looked for, and how new companies are taken in."""
+
+    categories: tuple[str, ...]
+    lookback: int
+    mode: str
+    new_limit: int
+    new_categories: tuple[str, ...]
+
+
+def sync(known: Sequence[str], most_lookback: int) -> SyncSettings:
+    """Read SYNC_CATEGORIES, SYNC_LOOKBACK_DAYS, SYNC_MODE, NEW_STOCK_LIMIT and NEW_STOCK_CATEGORIES.
+
+    Args:
+        known: the categories that there are; where a setting names none, all of them.
+        most_lookback: the most days back.
+
+    Raises:
+        SettingError: a value cannot be used.
+    """
+    categories = _categories("SYNC_CATEGORIES", known)
+    lookback = _integer(os.environ, "SYNC_LOOKBACK_DAYS", 60)
+    if not 1 <= lookback <= most_lookback:
+        raise SettingError(f"SYNC_LOOKBACK_DAYS must be between 1 and {most_lookback}, not {lookback}.")
+    mode = os.environ.get("SYNC_MODE", "").strip().lower() or "recent"
+    if mode not in ("recent", "full"):
+        raise SettingError(f"SYNC_MODE must be recent or full, not {mode!r}.")
+    limit = _integer(os.environ, "NEW_STOCK_LIMIT", 50)
+    if not 0 <= limit <= 10_000:
+        raise SettingError(f"NEW_STOCK_LIMIT must be between 0 and 10000, not {limit}.")
+    return SyncSettings(categories, lookback, mode, limit, _categories("NEW_STOCK_CATEGORIES", categories))
+
+
+def _categories(setting: str, known: Sequence[str]) -> tuple[str, ...]:
+    named = groups_of(setting)
+    for name in named:
+        if name not in known:
+            raise SettingError(f"{setting} names {name!r}; there are {', '.join(known)}.")
+    return named or tuple(known)

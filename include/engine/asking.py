@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from include.contract import AnswerClass, BudgetReason, Request
 from include.engine import apply as applying
-from include.engine import fetch, fetches, frontier, hosts, stage
+from include.engine import fetch, fetches, frontier, hosts, stage, windows
 from include.engine.closing import Ending
 from include.engine.slices import Open, Slice
 
@@ -44,7 +44,7 @@ def ask_all(worker: Worker, asker: fetch.Asker, part: Slice, apply_now: Callable
             if (used := _slice_limit(part, request)) is not None:
                 return Ending("more", used)
             found = _ask_unit(worker, asker, part, request)
-            queue.extend(asker.line.kept(partial(frontier.plan_found, part=part, found=found)))
+            _put_in(queue, asker.line.kept(partial(frontier.plan_found, part=part, found=found)))
             if request.key in part.open:
                 following = part.open[request.key].todo[0]
                 used = _slice_limit(part, following)
@@ -57,6 +57,9 @@ def ask_all(worker: Worker, asker: fetch.Asker, part: Slice, apply_now: Callable
                 return Ending("refused", part.errors[request.key])
             if (trouble := _missing_in_a_row(asker, part, request)) is not None:
                 return trouble
+            if (failing := _failing_in_a_row(part, request)) is not None:
+                until = asker.line.kept(windows.now) + part.stream.schedule.retry_every
+                return Ending("blocked", failing, until)
             if part.waiting >= stage.MOST_ROWS:
                 apply_now()
                 worker.signal("applied")
@@ -135,6 +138,34 @@ def _missing_in_a_row(asker: fetch.Asker, part: Slice, request: Request) -> Endi
         part.answers[key] = AnswerClass.ERROR
         part.errors[key] = "missing together with many others, which is a trouble of access"
     return Ending("refused", f"{group.name}: {why} That is a trouble of access; nothing is taken for missing.")
+
+
+def _put_in(queue: deque[Request], found: Iterable[Request]) -> None:
+    """Put what answers led to behind what is planned, but before what is of older sessions."""
+    for request in found:
+        place = len(queue)
+        while place and _is_older(queue[place - 1], request):
+            place -= 1
+        queue.insert(place, request)
+
+
+def _is_older(one: Request, other: Request) -> bool:
+    return bool(one.session_date and other.session_date and one.session_date < other.session_date)
+
+
+def _failing_in_a_row(part: Slice, request: Request) -> str | None:
+    """Say that everything fails, and not one thing: so many answers one after the other, from as many addresses."""
+    most = part.stream.gives_way_after
+    if not most:
+        return None
+    if part.answers[request.key] is not AnswerClass.ERROR:
+        part.failing.clear()
+        return None
+    part.failing.append(request.url)
+    addresses = {each.url for each in part.plan.requests}
+    if len(part.failing) < most or len(set(part.failing)) < min(most, len(addresses)):
+        return None
+    return f"{len(part.failing)} answers failed one after the other, last {part.errors[request.key]}"
 
 
 def _slice_limit(part: Slice, request: Request) -> BudgetReason | None:

@@ -40,6 +40,8 @@ def between(
     now: datetime,
     subjects: tuple[str, ...] = (),
     timeframe: str = "",
+    *,
+    is_forced: bool = False,
 ) -> Iterator[Chunk]:
     """Return the chunks of a range of session dates, both inclusive.
 
@@ -54,7 +56,7 @@ def between(
         return
     if stream.chunks is not None:
         if first <= last:
-            yield from stream.chunks(Span(mode, first, last, today, keys, subjects, timeframe))
+            yield from stream.chunks(Span(mode, first, last, today, keys, subjects, timeframe, is_forced))
         return
     day = last
     while day >= first:

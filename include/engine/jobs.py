@@ -116,8 +116,33 @@ def chunks_of(
     assert request.start is not None
     assert request.end is not None
     return chunks.between(
-        stream, request.mode, request.start, request.end, request.keys, days, now, about, request.timeframe
+        stream,
+        request.mode,
+        request.start,
+        request.end,
+        request.keys,
+        days,
+        now,
+        about,
+        request.timeframe,
+        is_forced=request.force,
     )
+
+
+def dated(url: str, request: JobRequest) -> JobRequest:
+    """Give a backfill without dates the range that is usual for its streams, where all of them have one."""
+    ranges = [stream.usual_range for stream in request.streams]
+    if request.mode is not Mode.BACKFILL or request.start or request.end or not all(ranges):
+        return request
+    connection = connect(url, application="daybook jobs", autocommit=True)
+    try:
+        now = windows.now(connection)
+    finally:
+        connection.close()
+    days = [
+        usual(chunks.latest_day(stream, now)) for stream, usual in zip(request.streams, ranges, strict=True) if usual
+    ]
+    return replace(request, start=min(first for first, _ in days), end=max(last for _, last in days))
 
 
 def check(request: JobRequest, now: datetime) -> None:

@@ -49,7 +49,7 @@ class LeftOut:
 
 
 def due(connection: Connection, stream: str, limit: int = 5_000) -> list[Due]:
-    """Return the keys whose time has come, what was discovered or failed first, the newest session first."""
+    """Return the keys whose time has come, what was discovered first, then what failed; of each the newest session."""
     rows = connection.execute(query("pending.due"), {"stream": stream, "limit": limit}).fetchall()
     return [Due(row["key"], PendingReason(row["why"]), row["attempts"]) for row in rows]
 

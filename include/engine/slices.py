@@ -34,7 +34,8 @@ class Slice:
     key of their first request, `found` the keys of requests that answers led to. `cursor` is the stream's own. `limit`
     is the first of the day's budgets that a request was left out for. `waiting` is about how many rows wait to be
     applied, `items` how many were. `unread` are the keys whose answers are stored and left for the next slice to apply.
-    `absent` are the last keys, one after the other, of what the upstream has named itself and does not have.
+    `absent` are the last keys, one after the other, of what the upstream has named itself and does not have, `failing`
+    the last addresses, one after the other, whose answers failed.
     """
 
     lease: Lease
@@ -57,6 +58,7 @@ class Slice:
     items: int = 0
     unread: set[str] = field(default_factory=set)
     absent: list[str] = field(default_factory=list)
+    failing: list[str] = field(default_factory=list)
 
     @property
     def cycle(self) -> Cycle:

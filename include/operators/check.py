@@ -63,10 +63,10 @@ class CheckRequestOperator(BaseOperator):
         url = resolve.warehouse_url()
         if form.mode is not Mode.REPLAY:
             resolve.credentials(declared.source(self.source))
-        job = _job(url, form, context)
+        job = job_of(url, form, context)
         if form.dry_run:
             return self._dry_run(url, form, job, context)
-        words, lanes, is_over = _start(url, form, job)
+        words, lanes, is_over = start(url, form, job)
         self._tell(context, form, job, words, is_over=is_over)
         return lanes
 
@@ -96,14 +96,14 @@ class CheckRequestOperator(BaseOperator):
         self.log.info(words)
 
 
-def _job(url: str, form: Form, context: Mapping[str, Any]) -> JobRequest | None:
+def job_of(url: str, form: Form, context: Mapping[str, Any]) -> JobRequest | None:
     """Return the job run that the request comes to; None for a plain poll.
 
     Raises:
         JobRefused: what is asked for cannot be found out.
     """
     from include.engine import once_more
-    from include.engine.jobs import JobRequest
+    from include.engine.jobs import JobRequest, dated
 
     if form.is_plain_poll:
         return None
@@ -115,7 +115,7 @@ def _job(url: str, form: Form, context: Mapping[str, Any]) -> JobRequest | None:
     elif mode is Mode.POLL:
         # Asked anew each time, so it is named after the run that asks and not after its content.
         run_id = f"poll.{dag_run.dag_id}.{dag_run.run_id}"
-    return JobRequest(
+    job = JobRequest(
         mode=mode,
         streams=form.streams,
         start=start,
@@ -129,9 +129,10 @@ def _job(url: str, form: Form, context: Mapping[str, Any]) -> JobRequest | None:
         who=str(dag_run.triggering_user_name or dag_run.run_type),
         asking=f"{dag_run.dag_id} {dag_run.run_id}",
     )
+    return dated(url, job)
 
 
-def _start(url: str, form: Form, job: JobRequest | None) -> tuple[str, list[int], bool]:
+def start(url: str, form: Form, job: JobRequest | None) -> tuple[str, list[int], bool]:
     """Write the run and its chunks; return what became of it, the lanes that work it, and whether it was over."""
     from include.engine import jobs, windows
 

@@ -41,19 +41,22 @@ def alias(stream: str) -> AssetAlias:
 class _Collecting(Tick):
     """What both kinds of task share: the stream, the request, the worker, the event."""
 
-    def __init__(self, *, stream: str, **kwargs: Any) -> None:
+    def __init__(self, *, stream: str, check: str = CHECK, **kwargs: Any) -> None:
         # A mapped task comes here with an empty callback of its own.
         super().__init__(**{**kwargs, "on_success_callback": _confirm})
         self.stream = stream
+        self.check = check
         self.told: Untold | None = None
 
     def request(self, context: Mapping[str, Any]) -> Ended | dict[str, Any]:
-        """Return what check_request asks of this run, or how the task ends where that is nothing for it."""
-        asked: dict[str, Any] | None = context["ti"].xcom_pull(task_ids=CHECK, key="request")
+        """Return what the first task asks of this run, or how the task ends where that is nothing for it."""
+        asked: dict[str, Any] | None = context["ti"].xcom_pull(task_ids=self.check, key="request")
         if asked is None:
-            return Ended("skipped", f"SKIPPED – {CHECK} did not let the run through, so nothing was asked.")
+            return Ended("skipped", f"SKIPPED – {self.check} did not let the run through, so nothing was asked.")
         if asked["dry_run"]:
-            return Ended("skipped", f"SKIPPED – this is a dry run; the plan is in the log and the note of {CHECK}.")
+            return Ended(
+                "skipped", f"SKIPPED – this is a dry run; the plan is in the log and the note of {self.check}."
+            )
         if self.stream not in asked["streams"]:
             return Ended("skipped", f"SKIPPED – this run is limited to {', '.join(asked['streams'])}.")
         return asked

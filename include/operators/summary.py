@@ -30,17 +30,18 @@ class SummaryOperator(BaseOperator):
     overwrite_rtif_after_execution = True
     ui_color = "#f4ecd8"
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, *, check: str = CHECK, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        self.check = check
         self.outcome = ""
 
     def execute(self, context: Any) -> None:
         """Read what the rows say, tell it, and end as they do."""
         import psycopg
 
-        asked: dict[str, Any] | None = context["ti"].xcom_pull(task_ids=CHECK, key="request")
+        asked: dict[str, Any] | None = context["ti"].xcom_pull(task_ids=self.check, key="request")
         try:
-            ended = self._conclude(asked, context) if asked else _not_let_through()
+            ended = self._conclude(asked, context) if asked else _not_let_through(self.check)
         except psycopg.OperationalError as error:
             first = str(error).partition("\n")[0][:300]
             raise Interrupted(f"INTERRUPTED – the warehouse does not answer: {first}") from None
@@ -73,8 +74,8 @@ class SummaryOperator(BaseOperator):
         return polls(url, outcomes)
 
 
-def _not_let_through() -> Ended:
-    return Ended("red", f"NOT DONE – {CHECK} did not let the run through; its note says why. Nothing was asked.")
+def _not_let_through(check: str) -> Ended:
+    return Ended("red", f"NOT DONE – {check} did not let the run through; its note says why. Nothing was asked.")
 
 
 def polls(url: str, outcomes: Mapping[str, Mapping[str, Any] | None]) -> Ended:

@@ -97,6 +97,18 @@ RELEASES: tuple[Release, ...] = (
         made_from=("dartbrief.analysis_cache",),
         priority=50,
     ),
+    _months(
+        "dart/finance",
+        "Statements of Korean companies as reported, of every report, by end of period (DART)",
+        "filings.dart_statements",
+        _DART,
+    ),
+    _months(
+        "dart/report",
+        "Items of periodic reports of Korean companies, of every report, by end of period (DART)",
+        "filings.dart_report_items",
+        _DART,
+    ),
     _whole(
         "metadata/dartList",
         "Every company that DART numbers, as its list shows them now (DART)",

@@ -19,13 +19,16 @@ from datetime import date, datetime, timedelta
 from typing import Any
 from xml.sax.saxutils import escape
 
-from include.sandbox import absent, dart_documents, dart_viewer
+from include.sandbox import absent, dart_documents, dart_rows, dart_viewer
 from include.sandbox.dart_filings import SEOUL, Company, Filing, Filings
+from include.sandbox.dart_items import FIELDS
+from include.sandbox.dart_periodic import REPORTS, Report
 from include.sandbox.dart_switches import BLOCKED, HOUSE_SWITCHES, MAINTENANCE, STATUSES, SWITCHES, House
 from include.sandbox.exchange import Answer, Call, SwitchError, Upstream, World
 
 HOST = "opendart.fss.or.kr"
-LIST, CORPS, DOCUMENT = "/api/list.json", "/api/corpCode.xml", "/api/document.xml"
+LIST, CORPS, STATEMENTS = "/api/list.json", "/api/corpCode.xml", "/api/fnlttSinglAcntAll.json"
+DOCUMENT = "/api/document.xml"
 BLOCKED_FOR = timedelta(days=1)
 HTML = ("Content-Type", "text/html; charset=utf-8")
 MARKETS = ("Y", "K", "N", "E")
@@ -69,6 +72,8 @@ class Dart:
             if endpoint is None:
                 return absent.not_found(call)
             self._admit(call)
+            if (out := self._house.out.get(_name(call))) is not None:
+                return Answer(200, MAINTENANCE, (HTML,)) if out == "page" else Answer(int(out), b"", (HTML,))
             return endpoint(self._filings, self._house, call)
         except Refusal as no:
             return _refused(no.status, is_archive=call.plain_path.endswith(".xml"))
@@ -145,6 +150,8 @@ class Dart:
             "hidden": {number: at.isoformat() for number, at in events.hidden.items()},
             "says": house.says,
             "maintenance": house.page,
+            "out": dict(house.out),
+            "lag": house.lag.total_seconds(),
             "quota": house.quota,
             "per_minute": house.per_minute,
             "blocked_until": house.blocked_until.isoformat() if house.blocked_until else None,
@@ -292,7 +299,52 @@ def _document(filings: Filings, house: House, call: Call) -> Answer:
     return Answer(200, body, (("Content-Type", "application/x-msdownload;charset=UTF-8"), disposition))
 
 
-ENDPOINTS: Mapping[str, Callable[[Filings, House, Call], Answer]] = {LIST: _list, CORPS: _corps, DOCUMENT: _document}
+# --- periodic reports
+
+
+def _of_a_report(answer: Callable[..., Mapping[str, Any] | None]) -> Callable[[Filings, House, Call], Answer]:
+    """Answer of a company and period with the report whose data are there, or that there is none."""
+
+    def respond(filings: Filings, house: House, call: Call) -> Answer:
+        params = call.params()
+        year, code = params.get("bsns_year", ""), params.get("reprt_code", "")
+        if code not in REPORTS or not (len(year) == 4 and year.isdigit()) or not params.get("corp_code"):
+            raise Refusal("100")
+        place = filings.places.get(params["corp_code"])
+        report = filings.market.with_data(place, int(year), code, call.at - house.lag) if place is not None else None
+        found = answer(filings, report, call) if report is not None else None
+        if found is None:
+            raise Refusal("013")
+        return _json({"status": "000", "message": "정상", **found})
+
+    return respond
+
+
+def _statements(filings: Filings, report: Report, call: Call) -> Mapping[str, Any] | None:
+    basis = call.params().get("fs_div")
+    if basis not in ("CFS", "OFS"):
+        raise Refusal("100")
+    company, number = filings.listed[report.company], filings.market.number(report)
+    rows = dart_rows.statements(filings.seed, filings.size, report, number, company, basis)
+    return None if rows is None else {"list": rows}
+
+
+def _item(filings: Filings, report: Report, call: Call) -> Mapping[str, Any] | None:
+    company, number = filings.listed[report.company], filings.market.number(report)
+    return dart_rows.item(filings.seed, report, number, company, _name(call))
+
+
+def _name(call: Call) -> str:
+    return call.plain_path.rpartition("/")[2].partition(".")[0]
+
+
+ENDPOINTS: Mapping[str, Callable[[Filings, House, Call], Answer]] = {
+    LIST: _list,
+    CORPS: _corps,
+    DOCUMENT: _document,
+    STATEMENTS: _of_a_report(_statements),
+    **{f"/api/{name}.json": _of_a_report(_item) for name in FIELDS},
+}
 
 
 # --- forms
@@ -320,7 +372,7 @@ def upstream(world: World) -> Upstream:
         hosts=(HOST, dart_viewer.HOST),
         answer=dart.answer,
         absent=absent.dart,
-        kind=lambda call: call.plain_path.rpartition("/")[2].partition(".")[0],
+        kind=_name,
         switch=dart.switch,
         view=dart.view,
         reset=dart.reset,

@@ -12,11 +12,10 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from functools import cached_property, lru_cache
 from random import Random
-from zoneinfo import ZoneInfo
 
-from include.calendars import calendar
+from include.sandbox.dart_periodic import FIRST_NUMBER, Market, Report, has_subsidiaries, is_open
+from include.sandbox.dart_periodic import SEOUL as SEOUL
 
-SEOUL = ZoneInfo("Asia/Seoul")
 OPENS, CLOSES = time(7, 30), time(18, 30)
 # 1,500 filings a day for 2,700 listed companies.
 FILINGS_OF_A_COMPANY = 1_500 / 2_700
@@ -84,6 +83,7 @@ class Filing:
     submitter: str
     remark: str
     corrects: str | None = None
+    corrected_at: datetime | None = None
 
     @property
     def day(self) -> date:
@@ -120,6 +120,16 @@ class Filings:
         return tuple(_company(self.seed, n, is_listed=True) for n in range(self.size))
 
     @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Which of the companies that file has which number."""
+        return {company.corp_code: place for place, company in enumerate(self.listed)}
+
+    @cached_property
+    def market(self) -> Market:
+        """The periodic reports among the filings, and when DART has their data."""
+        return Market(self.seed, self.size)
+
+    @cached_property
     def companies(self) -> tuple[Company, ...]:
         """All companies, those that are or were listed first."""
         return (
@@ -132,6 +142,7 @@ class Filings:
         made = [
             *_originals(self.seed, self.size, day),
             *_corrections(self.seed, self.size, day),
+            *_reports(self.market, day),
             *(each for each in self.events.added if each.day == day),
         ]
         return sorted(made, key=lambda each: each.rcept_no)
@@ -166,7 +177,8 @@ class Filings:
         return found
 
     def _marks(self, filing: Filing, corrected: Mapping[str, datetime], at: datetime) -> str:
-        marks = filing.remark + ("정" if filing.rcept_no in corrected else "")
+        is_corrected = filing.corrected_at is not None and filing.corrected_at <= at
+        marks = filing.remark + ("정" if is_corrected or filing.rcept_no in corrected else "")
         withdrawn = self.events.withdrawn.get(filing.rcept_no)
         return marks + ("철" if withdrawn is not None and withdrawn <= at else "")
 
@@ -185,12 +197,7 @@ def _company(seed: int, n: int, *, is_listed: bool) -> Company:
     return Company(f"{number:08}", name, f"{name.encode().hex()[:8].upper()} & Co., Ltd.", code, market, day)
 
 
-def is_open(day: date) -> bool:
-    """Whether DART takes anything in on a day: also on the last of the year, when the exchange is closed."""
-    return day.weekday() < 5 and (calendar("XKRX").is_session(day) or (day.month, day.day) == (12, 31))
-
-
-@lru_cache(maxsize=2_048)
+@lru_cache(maxsize=4_096)
 def _originals(seed: int, size: int, day: date) -> tuple[Filing, ...]:
     """What is filed on a day for the first time."""
     if not is_open(day):
@@ -218,7 +225,7 @@ def _originals(seed: int, size: int, day: date) -> tuple[Filing, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=2_048)
+@lru_cache(maxsize=4_096)
 def _corrections(seed: int, size: int, day: date) -> tuple[Filing, ...]:
     """What is filed on a day in the place of something filed a few days before."""
     if not is_open(day):
@@ -240,6 +247,26 @@ def _corrections(seed: int, size: int, day: date) -> tuple[Filing, ...]:
                 )
             )
     return tuple(found)
+
+
+@lru_cache(maxsize=4_096)
+def _reports(market: Market, day: date) -> tuple[Filing, ...]:
+    """What is filed on a day as a periodic report, or as the correction of one."""
+
+    def filing(report: Report, number: int) -> Filing:
+        company = _company(market.seed, report.company, is_listed=True)
+        return Filing(
+            company,
+            report.title,
+            "A",
+            number_of(day, number, at_exchange=False),
+            report.filed,
+            company.name,
+            "연" if has_subsidiaries(report.company, report.year) else "",
+            corrected_at=market.corrected_at(report),
+        )
+
+    return tuple(filing(report, FIRST_NUMBER + place) for place, report in enumerate(market.of_day(day)))
 
 
 def _some_second(day: date, chance: Random) -> datetime:

@@ -6,8 +6,8 @@ Promises: an order that cannot be read changes nothing and is answered with what
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from include.sandbox.dart_filings import FLAGS, SEOUL, Company, Events, Filing, Filings, number_of
@@ -43,7 +43,8 @@ class House:
 
     `says` is the status that every answer has (None: the right one), `page` whether a maintenance page stands in for
     all of them, `quota` the requests of a key and day, `per_minute` the requests of a minute after which the address is
-    blocked until `blocked_until`, `last_companies` how many companies the list of companies has (None: all).
+    blocked until `blocked_until`, `last_companies` how many companies the list of companies has (None: all). `out` are
+    endpoints that answer with a page or an HTTP status, `lag` how much later than usual the data of reports are there.
     """
 
     says: str | None = None
@@ -52,6 +53,8 @@ class House:
     per_minute: int = 1_000
     blocked_until: datetime | None = None
     last_companies: int | None = None
+    out: Mapping[str, str] = field(default_factory=dict)
+    lag: timedelta = timedelta(0)
 
 
 def _receipt(order: Mapping[str, Any]) -> str:
@@ -126,6 +129,21 @@ def _number(field: str) -> Callable[[House, Mapping[str, Any]], House]:
     return change
 
 
+def _put_out(house: House, order: Mapping[str, Any]) -> House:
+    endpoint, how = order.get("endpoint"), order.get("as", "page")
+    if not isinstance(endpoint, str) or not (how in ("page", None) or str(how).isdigit()):
+        raise SwitchError('"endpoint" is a name, "as" is page, an HTTP status, or null for what works again')
+    others = {name: way for name, way in house.out.items() if name != endpoint}
+    return replace(house, out=others if how is None else {**others, endpoint: str(how)})
+
+
+def _lag(house: House, order: Mapping[str, Any]) -> House:
+    hours = order.get("hours")
+    if not isinstance(hours, int | float) or hours < 0:
+        raise SwitchError('"hours" is a number of hours')
+    return replace(house, lag=timedelta(hours=hours))
+
+
 # add: a filing more, from an instant on. withdraw: it is marked so. hide: the list no longer shows it. document: from
 # when its document can be had. cut: its archive is cut off.
 SWITCHES: Mapping[str, Callable[[Filings, Mapping[str, Any]], Events]] = {
@@ -137,10 +155,13 @@ SWITCHES: Mapping[str, Callable[[Filings, Mapping[str, Any]], Events]] = {
 }
 # say: the status of every answer. maintenance: a page in place of answers. quota: requests of a key and day. limit:
 # requests of a minute, above which the address is blocked for a day. companies: how many the list of companies has.
+# out: an endpoint is out of order. lag: the data of reports are there so many hours later than usual.
 HOUSE_SWITCHES: Mapping[str, Callable[[House, Mapping[str, Any]], House]] = {
     "say": _say,
     "maintenance": _maintain,
     "quota": _number("quota"),
     "limit": _number("per_minute"),
     "companies": _number("last_companies"),
+    "out": _put_out,
+    "lag": _lag,
 }

@@ -1,10 +1,10 @@
 -- name: due
--- Keys whose time has come, but for days that an operator has called closed meanwhile.
+-- Keys whose time has come, but for days that an operator has called closed meanwhile: first what was never asked for.
 select p.key, p.why, p.attempts from collect.pending p
  where p.stream = %(stream)s and p.next_try_at <= collect.clock()
    and not exists (select 1 from collect.streams s join collect.calendar_exceptions e on e.calendar = s.calendar
                     where s.stream = p.stream and e.day = p.session_date and e.state = 'closed')
- order by why = 'recheck', session_date desc nulls last, key
+ order by why = 'recheck', why <> 'discovered', session_date desc nulls last, key
  limit %(limit)s;
 
 -- name: waiting

@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from include.sandbox.dart_filings import SEOUL
+from include.sandbox.dart_filings import SEOUL, Filings
+from include.sandbox.dart_periodic import has_statements, has_subsidiaries
 from tests.fixtures_sandbox import MovableClock, RunningSandbox, Start
 
 NOON = datetime(2026, 9, 15, 12, 0, tzinfo=SEOUL)
@@ -66,15 +67,17 @@ def test_a_filing_is_there_from_its_second_on_and_is_marked_when_it_is_corrected
     assert isinstance(clock, MovableClock)
     dart.switch("dart", "add", title="사업보고서 (2025.12)", rcept_no="20260915000999", at="2026-09-15T12:30:00+09:00")
     titled = f"{LIST}&bgn_de=20260915&page_count=100&pblntf_ty=A"
-    assert dart.get(titled).json()["status"] == "013"
+    others = [row["rcept_no"] for row in dart.get(titled).json().get("list", ())]
+    assert "20260915000999" not in others
     clock.at = NOON + timedelta(minutes=31)
-    (row,) = dart.get(titled).json()["list"]
+    (row,) = [row for row in dart.get(titled).json()["list"] if row["rcept_no"] not in others]
     assert row["rm"] == "유"
     dart.switch(
         "dart", "add", title="[기재정정]사업보고서 (2025.12)", at="2026-09-15T12:40:00+09:00", corrects="20260915000999"
     )
     clock.at = NOON + timedelta(minutes=41)
-    assert sorted(row["rm"] for row in dart.get(titled).json()["list"]) == ["유", "유정"]
+    rows = dart.get(titled).json()["list"]
+    assert sorted(row["rm"] for row in rows if row["rcept_no"] not in others) == ["유", "유정"]
 
 
 def test_archives_say_no_in_xml_with_status_200(dart: RunningSandbox) -> None:
@@ -145,3 +148,41 @@ def test_a_document_is_an_archive_and_until_it_is_there_xml_says_so(dart: Runnin
     assert dart.control("GET", "dart")["shortest_between_pages"] is None
     dart.get(f"/dart.fss.or.kr/dsaf001/main.do?rcpNo={row['rcept_no']}")
     assert dart.control("GET", "dart")["shortest_between_pages"] == 0
+
+
+def test_a_period_has_the_data_of_its_newest_report_once_they_are_there_and_nothing_in_the_place_of_a_basis(
+    dart: RunningSandbox,
+) -> None:
+    clock = dart.clock
+    assert isinstance(clock, MovableClock)
+    players = {player.name: player for player in dart.inside.players}
+    assert players["dart"].view()["out"] == {}
+    filings = Filings(7, 300)
+    report, correction = next(
+        each
+        for company in range(300)
+        if has_subsidiaries(company, 2026) and has_statements(300, company)
+        for each in [filings.market.of_company(company, 2026, "11012", NOON)]
+        if len(each) == 2
+    )
+    corp = filings.listed[report.company].corp_code
+    of_one = f"corp_code={corp}&bsns_year=2026&reprt_code=11012"
+    asked = f"/opendart.fss.or.kr/api/fnlttSinglAcntAll.json?crtfc_key=k&{of_one}&fs_div="
+    clock.at = report.has_data_at - timedelta(seconds=1)
+    assert dart.get(asked + "OFS").json()["status"] == "013"
+    numbers = []
+    for each in (report, correction):
+        clock.at = each.has_data_at
+        consolidated, separate = (dart.get(asked + basis).json()["list"] for basis in ("CFS", "OFS"))
+        assert consolidated != separate
+        (number,) = {row["rcept_no"] for row in (*consolidated, *separate)}
+        numbers.append(number)
+    assert numbers == [filings.market.number(report), filings.market.number(correction)]
+    assert numbers[0] < numbers[1]
+    assert dart.get(asked + "XFS").json()["status"] == "100"
+    item = "/opendart.fss.or.kr/api/stockTotqySttus.json?crtfc_key=k&"
+    assert dart.get(item + of_one).json()["list"][0]["rcept_no"] == numbers[1]
+    assert dart.get(item + of_one.replace("11012", "11015")).json()["status"] == "100"
+    assert dart.get(item.replace("stockTotqySttus", "newCapScritsNrdmpBlce") + of_one).status_code == 404
+    dart.switch("dart", "out", endpoint="stockTotqySttus")
+    assert dart.get(item + of_one).headers["content-type"].startswith("text/html")
