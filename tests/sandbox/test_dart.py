@@ -41,7 +41,7 @@ def test_without_a_company_three_calendar_months_are_the_most(
     dart: RunningSandbox, first: str, last: str, status: str
 ) -> None:
     assert dart.get(f"{LIST}&bgn_de={first}&end_de={last}").json()["status"] == status
-    of_one = f"{LIST}&bgn_de=20200101&end_de=20260915&corp_code=00100000"
+    of_one = f"{LIST}&bgn_de=20250901&end_de=20260915&corp_code=00100000"
     assert dart.get(of_one).json()["status"] == "000"
 
 
