@@ -120,15 +120,15 @@ def build(
     for name in ("NO_PROXY", "no_proxy"):
         values[name] = ",".join(filter(None, (values.get(name), LOOPBACK, "localhost")))
     if addresses.sandbox:
-        values.update(_sandbox(addresses.sandbox), AIRFLOW__API__INSTANCE_NAME="Daybook demo")
+        values.update(of_sandbox(addresses.sandbox), AIRFLOW__API__INSTANCE_NAME="Daybook demo")
         # They are asked about once a second: all series would take a newcomer's patience, one group shows the same.
         for groups in (settings.FRED_GROUPS, settings.ECOS_GROUPS):
             values.setdefault(groups, "housing")
     return values
 
 
-def _sandbox(url: str) -> dict[str, str]:
-    """Connections of a demo: every upstream under its usual name and host, with a key that opens nothing."""
+def of_sandbox(url: str) -> dict[str, str]:
+    """Connections to a sandbox: every upstream under its usual name and host, with a key that opens nothing."""
     values = {"DAYBOOK_SANDBOX_URL": url, "ANALYSIS_SCHEDULER_AUTO_START": "true"}
     for source in registry.sources():
         connection = {"conn_type": "http", "host": source.hosts[0], "password": "sandbox-key"}

@@ -6,7 +6,8 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,16 +94,23 @@ class RealStack:
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealStack]:
     """Bring the demo stack up, and take it down with nothing left running."""
-    directory = tmp_path_factory.mktemp("stack") / "state"
+    with bring_up(tmp_path_factory.mktemp("stack") / "state", demo=True) as up:
+        yield up
+
+
+@contextmanager
+def bring_up(directory: Path, demo: bool, told: Mapping[str, str] | None = None) -> Iterator[RealStack]:
+    """A stack of its own in a state directory of its own; `told` is what its shell says besides."""
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "DAYBOOK", "PYTEST"))},
+        **(told or {}),
         "DAYBOOK_STATE": str(directory),
     }
     begun = subprocess.run(
-        [str(ROOT / "run"), "up", "--demo", "--detach"],
+        [str(ROOT / "run"), "up", *(["--demo"] if demo else []), "--detach"],
         env=environment, capture_output=True, text=True, timeout=READY_SECONDS, check=False,
     )  # fmt: skip
-    state = open_state(directory, demo=True)
+    state = open_state(directory, demo=demo)
     record = state.record()
     try:
         assert begun.returncode == 0, begun.stdout + begun.stderr
