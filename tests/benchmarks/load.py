@@ -2,6 +2,7 @@
 
     ./run bench -k load                                          with fewer rows
     python tests/benchmarks/load.py [--rows 100000] [--rounds 5] [--small 5000]
+    python tests/benchmarks/load.py --again --rows 1000000 --rounds 1      the same rows again, and nothing else
 
 A million rows take some ten minutes of processor time, nearly all of it in the upsert by hand; they are measured in
 fewer rounds, and none of them to warm up.
@@ -359,12 +360,17 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000], help="rows of a load")
     parser.add_argument("--small", type=int, default=5_000, help="rows of the loads that pandas does too")
     parser.add_argument("--rounds", type=int, help="how often each way is run and counted")
+    parser.add_argument("--again", action="store_true", help="only what the same rows cost when they come again")
     options = parser.parse_args()
     with warehouse() as (_, url):
         ways = prepare(url)
-        check_equal(ways, options.small, with_pandas=True)
-        print("\n".join(measure_pandas(ways, options.small, options.rounds or OFTEN)), flush=True)
+        check_equal(ways, options.small, with_pandas=not options.again)
+        if not options.again:
+            print("\n".join(measure_pandas(ways, options.small, options.rounds or OFTEN)), flush=True)
         for count in options.rows:
+            if options.again:
+                print("\n".join(measure_again(ways, count, options.rounds or SELDOM)), flush=True)
+                continue
             for lines in measure(ways, count, options.rounds):
                 print(lines, flush=True)
     print("\n".join(["", *summary()]))

@@ -498,6 +498,33 @@ def test_a_window_whose_next_one_opens_between_two_of_its_slices_is_out_of_budge
     assert Counter(slow.cdn.asked()).most_common(1)[0][1] == 1
 
 
+def test_windows_that_run_out_of_budget_between_slices_are_told_on_the_second_day(slow: Desk) -> None:
+    """Nobody settles such a window: whoever opens the next one knows."""
+    assert slow.poll().status is PENDING
+    for day, told in ((WEDNESDAY, 0), (THURSDAY, 1)):
+        slow.cdn.publish(day)
+        slow.at(ny(day))
+        assert slow.poll().status is PENDING
+        assert len([text for text in slow.alerts() if "out of its day's budget 2 days running" in text]) == told
+    while slow.poll().status is PENDING:
+        pass
+    assert "RECOVERED" in slow.alerts()[-1]
+
+
+def test_a_window_that_was_stopped_and_never_taken_up_again_is_not_blamed_on_the_upstream(plain: Desk) -> None:
+    plain.cdn.publish(TUESDAY)
+    assert plain.poll(stop=lambda: len(plain.cdn.asked()) > 0).is_stopped
+    plain.cdn.publish(WEDNESDAY)
+    plain.at(ny(WEDNESDAY))
+    assert plain.poll().status is SUCCESS
+    first, _ = plain.cycles()
+    assert (first["cycle_status"], first["failure_reason"]) == (FAILED, "stopped, and not taken up again")
+    (told,) = [text for text in plain.alerts() if "RECOVERED" not in text]
+    assert "stopped, and not taken up again" in told
+    assert "published" not in told
+    assert plain.held_days() == {TUESDAY, WEDNESDAY}
+
+
 def test_a_worker_that_dies_in_its_next_slice_leaves_no_budget_to_be_blamed(slow: Desk) -> None:
     assert slow.poll().status is PENDING
     slow.claimed()

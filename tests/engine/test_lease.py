@@ -603,7 +603,7 @@ def test_a_new_window_closes_an_older_that_still_waits(desk: Desk) -> None:
     old = desk.open_poll(ny(TUESDAY, 18, 35))
     new = desk.open_poll(ny(WEDNESDAY, 18, 35))
     row = desk.cycle(old)
-    assert (row["cycle_status"], row["failure_reason"]) == (FAILED, "not published by its last try")
+    assert (row["cycle_status"], row["failure_reason"]) == (FAILED, "never started")
     assert desk.cycle(new)["cycle_status"] == PENDING
 
 

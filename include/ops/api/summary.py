@@ -83,7 +83,7 @@ class StreamSummary(Shape):
     session_date: date | None = Field(description="Its session date, in the market's calendar.")
     finished_at: Instant | None = Field(description="When it ended.")
     next_eligible_at: Instant | None = Field(description="When it is worked on again.")
-    budget_exhausted_reason: str | None = Field(description="Which budget ended it.")
+    budget_exhausted_reason: str | None = Field(description="Which budget ended it, or its last slice.")
     success_reason: str | None = Field(description="`nothing_due` where nothing had to be done.")
     failure_reason: str | None = Field(description="Why it failed.")
     failure_cause_summary: str | None = Field(description="What was seen.")

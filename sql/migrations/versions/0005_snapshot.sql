@@ -658,14 +658,15 @@ comment on function collect.cursor_before(text, timestamptz) is
 create or replace function collect.open_window(p_stream text, p_slot text, p_run_date date, p_start timestamptz, p_due timestamptz,
                                                p_session date, p_kind text)
 returns bigint language plpgsql volatile set search_path = collect, pg_temp as $$
-declare t timestamptz; v_id bigint; v_old record; v_own bigint; v_stale bigint[];
+declare t timestamptz; v_id bigint; v_old record; v_own bigint; v_stale bigint[]; v_why text;
 begin
     -- Rows of cycles are locked first, the gate comes after them, and only then is anything written. Its own row is
     -- waited for, so that a second caller finds the window that the first one opened; the others are not.
     select c.cycle_id into v_own from collect.cycles c
      where c.stream = p_stream and c.mode = 'poll' and c.slot = p_slot and c.cycle_status = 'NOT_STARTED' and c.window_start = p_start
        for update;
-    select c.cycle_id, c.mode, c.slot, c.session_date, c.window_start, c.budget_exhausted_reason into v_old from collect.cycles c
+    select c.cycle_id, c.mode, c.slot, c.session_date, c.run_date, c.window_start, c.budget_exhausted_reason, c.attempt, c.next_eligible_at
+      into v_old from collect.cycles c
      where c.stream = p_stream and c.mode = 'poll' and c.run_id is null and c.cycle_status = 'PENDING'
        and c.window_start < p_start for update skip locked;
     v_stale := array(select c.cycle_id from collect.cycles c
@@ -686,18 +687,24 @@ begin
         -- It waits for nothing but its next slice: what it has not done is handed on, and nothing has failed.
         update collect.cycles set cycle_status = 'BUDGET_EXHAUSTED', outcome = 'success', finished_at = t, updated_at = t, gate_at = t
          where cycle_id = v_old.cycle_id and cycle_status = 'PENDING';
+        perform collect.tell_out_of_budget(p_stream, v_old.run_date);
     elsif v_old.cycle_id is not null then
+        v_why := case when v_old.attempt = 0 then 'never started'
+                      when v_old.next_eligible_at is null then 'stopped, and not taken up again'
+                      else 'not published by its last try' end;
         update collect.cycles set cycle_status = 'FAILED', failure_kind = 'retriable', outcome = 'failed_retriable', abnormal = true,
-               failure_reason = 'not published by its last try',
+               failure_reason = v_why,
                failure_cause_summary = 'The window of ' || p_slot || ' opened while this one still waited; its keys stay pending.',
                finished_at = t, updated_at = t, gate_at = t
          where cycle_id = v_old.cycle_id and cycle_status = 'PENDING';
         perform ops.open_incident('failing/' || p_stream, 'error',
-                format('%s: window %s KST, session %s, was not published by its last try: the next window opened while it still waited. '
-                       'Nothing is lost: its keys stay pending and are asked for again. Look whether the upstream is late, or run '
-                       'mode=backfill for the session once it has published.',
+                format('%s: window %s KST, session %s, was %s: the next window opened while it still waited. '
+                       'Nothing is lost: its keys stay pending and are asked for again. Look whether %s, or run '
+                       'mode=backfill for the session.',
                        p_stream, to_char(v_old.window_start at time zone 'Asia/Seoul', 'YYYY-MM-DD HH24:MI'),
-                       coalesce(v_old.session_date::text, 'none')),
+                       coalesce(v_old.session_date::text, 'none'), v_why,
+                       case when v_old.attempt > 0 and v_old.next_eligible_at is not null then 'the upstream is late or refuses us'
+                            else 'its DAG ran, or it was frozen' end),
                 p_stream, 'cycle/' || v_old.cycle_id || '/FAILED', interval '20 hours');
     end if;
     update collect.cycles set cycle_status = 'FAILED', failure_kind = 'retriable', outcome = 'failed_retriable', abnormal = true,

@@ -8,8 +8,8 @@
 -- not when they are committed: who commits late is sent later, and never lost, as each message is marked by itself. That
 -- something is over is always numbered after what told of it, and after that was committed: it is put by whoever has
 -- locked the incident's row. Rows of incidents are locked in the order of their keys, and before the gate;
--- the two that come after it (a verdict, the second failure of a window whose holder vanished) are touched by nobody else
--- who waits for the gate.
+-- those that come after it (a verdict, the second failure of a window whose holder vanished, what is told of a window that
+-- the next one closes) are touched by nobody else who waits for the gate: one window of a stream is open at a time.
 
 -- what lasts ---------------------------------------------------------------------------------------------
 
@@ -231,3 +231,25 @@ language sql volatile as $$
        and (select p.cycle_status = 'FAILED' from collect.cycles p
              where p.stream = c.stream and p.window_start < c.window_start order by p.window_start desc limit 1)
 $$;
+
+create function collect.tell_out_of_budget(p_stream text, p_run_date date) returns void
+language plpgsql volatile as $$
+declare v_since date; v_days integer; v_reached integer;
+begin
+    -- The polled days in a row, up to this one, whose last window ran out of budget.
+    with days as (
+        select distinct on (c.run_date) c.run_date, c.cycle_status from collect.cycles c
+         where c.stream = p_stream and c.run_date < p_run_date and c.run_date > p_run_date - 90 and c.finished_at is not null
+         order by c.run_date desc, c.window_start desc
+    )
+    select coalesce(min(d.run_date), p_run_date), count(*) + 1 into v_since, v_days from days d
+     where d.run_date > coalesce((select max(o.run_date) from days o where o.cycle_status <> 'BUDGET_EXHAUSTED'), '-infinity');
+    if v_days < 2 then return; end if;
+    v_reached := case when v_days >= 7 then 7 else 2 end;
+    perform ops.open_incident('budget/' || p_stream, case v_reached when 7 then 'error' else 'warning' end,
+            format('%s has run out of its day''s budget %s days running, since %s. It goes on by itself and nothing is lost, but it '
+                   'lags. Raise the stream''s budget, or backfill by hand.', p_stream, v_days, v_since),
+            p_stream, format('budget/%s/%s/%s', p_stream, v_since, v_reached), interval '1 year');
+end $$;
+comment on function collect.tell_out_of_budget(text, date) is
+    'Tell of a stream that has run out of budget two polled days running, and again at seven; nothing is switched off by itself';
