@@ -53,6 +53,11 @@ def chosen(options: argparse.Namespace) -> tuple[Stream, ...]:
     return registry.source(options.source).streams if options.source else registry.streams()
 
 
+def is_connected(stream: Stream) -> bool:
+    """Say whether the environment has a connection to a stream's source."""
+    return settings.connection_text(registry.source(stream.source).connection) is not None
+
+
 def stop_flag() -> Stop:
     """Turn TERM and Ctrl-C into a flag: the slice gives its lease back and ends."""
     flag = threading.Event()
@@ -69,7 +74,7 @@ def poll(options: argparse.Namespace) -> int:
             "use backfill with --keys."
         )
     url, streams = warehouse(), chosen(options)
-    windows.declare(url, registry.streams())
+    windows.declare(url, registry.streams(), is_connected)
     if not options.keys and not options.force:
         if options.dry_run:
             return _print(estimate.polls(url, streams))
@@ -152,7 +157,7 @@ def _ask_for(url: str, request: jobs.JobRequest, *, dry_run: bool) -> int:
     if dry_run:
         return _print(jobs.dry_run(url, request))
     stop = stop_flag()
-    windows.declare(url, registry.streams())
+    windows.declare(url, registry.streams(), is_connected)
     print(jobs.start(url, request))
     for stream in request.streams:
         jobs.plan(url, request, stream)

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any, Literal
 
 from include import calendars, registry
-from include.collecting import CommandRefused, chosen, warehouse
+from include.collecting import CommandRefused, chosen, is_connected, warehouse
 from include.engine import alerts, audit, controls, incidents, jobs, quarantine, silences, snapshot, windows
 from include.engine.db import Row, query, transaction
 from include.engine.verdict import kst
@@ -23,8 +23,11 @@ def _rows(name: str, **values: Any) -> list[Row]:
 
 
 def status(options: argparse.Namespace) -> int:
-    """Show the newest window of every stream."""
+    """Show the newest window of every stream, or why it is out of service."""
     for row in _rows("status.streams"):
+        if not row["active"]:
+            print(f"{row['stream']:<24} NOT IN SERVICE   {row['service_why']}")
+            continue
         print(
             f"{row['stream']:<24} {row['cycle_status'] or 'no window yet':<16} window {kst(row['window_start'])}"
             f"  session {row['session_date'] or '–'}  checkpoint {row['checkpoint'] or '–'}"
@@ -117,7 +120,7 @@ def calendar(options: argparse.Namespace) -> int:
 def held(options: argparse.Namespace) -> int:
     """Show what is frozen, drained or switched off, or change it."""
     url = warehouse()
-    windows.declare(url, registry.streams())
+    windows.declare(url, registry.streams(), is_connected)
     if options.action == "list":
         rows = controls.listed(url)
         print("\n".join(controls.describe(row) for row in rows) or "NOTHING – nothing is frozen or set")

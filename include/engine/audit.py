@@ -179,6 +179,8 @@ def _doubts(connection: Connection, streams: Sequence[Stream]) -> None:
 def _line(row: Row, open_ones: Sequence[Row]) -> str:
     stands = f"{row['stream']}: {row['cycle_status'] or 'no window yet'}, checkpoint {row['checkpoint'] or '–'}"
     stands += f", {row['pending']} pending, {row['quarantined']} in quarantine"
+    if not row["active"]:
+        return f"NOT IN SERVICE – {row['stream']}: {row['service_why']}"
     if not open_ones:
         return f"WELL – {stands}"
     return f"ILL – {stands}: " + "; ".join(each["text"] for each in open_ones)

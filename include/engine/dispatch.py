@@ -9,7 +9,7 @@ past is made, and no verdict is prepared once the cutoff has passed.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -51,15 +51,21 @@ class Dispatched:
         return f"NOTHING TO DO – {day} is dispatched; the snapshot is {self.status}."
 
 
-def dispatch(url: str, streams: Sequence[Stream], who: str = "dispatch") -> Dispatched:
+def dispatch(
+    url: str,
+    streams: Sequence[Stream],
+    who: str = "dispatch",
+    is_connected: Callable[[Stream], bool] = lambda stream: True,
+) -> Dispatched:
     """Declare the streams, and write today's header, expectations and windows where they are missing.
 
     Args:
         url: libpq address of the warehouse.
         streams: every stream that is in the registry.
         who: named in the header as the one who made it.
+        is_connected: as for `windows.declare`: of what never had a connection nothing is expected.
     """
-    windows.declare(url, tuple(streams))
+    windows.declare(url, tuple(streams), is_connected)
     connection = connect(url, application="daybook dispatch", statement_timeout=30)
     try:
         today = windows.now(connection).astimezone(SEOUL).date()
@@ -99,7 +105,8 @@ def complete(url: str, streams: Sequence[Stream], who: str) -> str:
         connection.close()
     if not missing:
         return ""
-    return f"{', '.join(missing)} came into service after dispatch: {dispatch(url, streams, who).words}"
+    done = dispatch(url, streams, who, is_connected=lambda stream: False)
+    return f"{', '.join(missing)} came into service after dispatch: {done.words}"
 
 
 def windows_of(stream: Stream, day: date, days: Calendar) -> list[Window]:

@@ -6,6 +6,7 @@ never ran are not invented afterwards (only the newest instant is opened). Never
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Any, Literal
@@ -15,6 +16,8 @@ from include.contract import TERMINAL, CycleStatus, Outcome, Stream, Window
 from include.engine import controls, hosts
 from include.engine.db import Connection, Row, call_and_commit, connect, query, transaction
 from include.engine.verdict import Verdict, counts_of, describe_counts, kst, repetition, where, worker_of
+
+NO_CONNECTION = "no connection to {source} was ever there; with one it comes into service by itself"
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,19 @@ class Unattended:
     why: str
 
 
-def declare(url: str, streams: tuple[Stream, ...]) -> None:
+def declare(
+    url: str, streams: tuple[Stream, ...], is_connected: Callable[[Stream], bool] = lambda stream: True
+) -> None:
     """Write the streams, host groups and default controls as declared; idempotent, done at each start and tick.
+
+    A stream comes into service with the first connection of its source: until then nothing is expected of it. Whoever
+    is about to ask an upstream has one.
+
+    Args:
+        url: libpq address of the warehouse.
+        streams: the streams.
+        is_connected: whether the caller knows of a connection to a stream's source; one who cannot know says no, which
+            takes nothing out of service.
 
     Raises:
         SettingError: the file of default controls cannot be used.
@@ -71,6 +85,7 @@ def declare(url: str, streams: tuple[Stream, ...]) -> None:
                     "listing": stream.listing,
                     "empty_can_be_right": stream.empty_can_be_right,
                     "parser_version": stream.parser_version,
+                    "lacks": None if is_connected(stream) else NO_CONNECTION.format(source=stream.source),
                 },
             )
         controls.load_defaults(connection)

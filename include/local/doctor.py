@@ -109,7 +109,10 @@ def _connections(say: Say) -> Iterator[str]:
         name = environment.connection_variable(source.connection)
         text = values.get(name)
         if text is None:
-            say(f"{NOTE}{source.name} stays paused: neither {file.name} nor the shell sets {name}")
+            say(
+                f"{NOTE}{source.name} stays paused, and nothing is expected of it until it has a connection: neither "
+                f"{file.name} nor the shell sets {name}"
+            )
         elif text.lstrip().startswith("{"):
             try:
                 json.loads(text)

@@ -136,7 +136,8 @@ def start(url: str, form: Form, job: JobRequest | None) -> tuple[str, list[int],
     """Write the run and its chunks; return what became of it, the lanes that work it, and whether it was over."""
     from include.engine import jobs, windows
 
-    windows.declare(url, form.streams)
+    # Whoever asks an upstream has shown its connection by now; a replay asks none.
+    windows.declare(url, form.streams, is_connected=lambda stream: form.mode is not Mode.REPLAY)
     names = ", ".join(stream.name for stream in form.streams)
     if job is None:
         # Only a window that is cut into parts has something for lanes to do.

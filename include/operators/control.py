@@ -41,7 +41,8 @@ class ControlOperator(Tick):
             return Ended("red", "REFUSED – publish is for a file, and a file knows nothing else. Nothing was changed.")
         if asked["action"] == LET:
             return _let(url, (asked["name"] or "").strip(), who, asked["reason"] or "")
-        windows.declare(url, tuple(stream for name in self.sources for stream in declared.source(name).streams))
+        streams = tuple(stream for name in self.sources for stream in declared.source(name).streams)
+        windows.declare(url, streams, is_connected=lambda stream: False)
         change = controls.Change(
             action=asked["action"],
             scope=asked["scope"],

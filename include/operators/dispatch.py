@@ -1,6 +1,7 @@
 """The task that writes down what the day in Seoul is expected to bring.
 
-Promises: header, expectations and windows are there once, however often it runs. Never: it makes nothing of the past.
+Promises: header, expectations and windows are there once, however often it runs; of a source that never had a
+connection nothing is expected. Never: it makes nothing of the past.
 """
 
 from __future__ import annotations
@@ -29,6 +30,12 @@ class DispatchOperator(Tick):
         from include.operators import resolve
 
         streams = [stream for name in self.sources for stream in declared.source(name).streams]
-        done = dispatch.dispatch(resolve.warehouse_url(), streams, f"dispatch of {context['ti'].run_id}")
+        connected = {name: resolve.is_there(declared.source(name).connection) for name in self.sources}
+        done = dispatch.dispatch(
+            resolve.warehouse_url(),
+            streams,
+            f"dispatch of {context['ti'].run_id}",
+            is_connected=lambda stream: connected[stream.source],
+        )
         data = {"day": done.day.isoformat(), "opened": done.opened, "expected": done.expected, "status": done.status}
         return Ended("green", done.words, data)

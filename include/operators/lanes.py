@@ -36,7 +36,7 @@ class Job:
 
 def work(worker: Worker, stream: Stream, job: Job, turn: Turn) -> Ended:
     """Work chunks until none can be claimed, the tick has claimed its share, or its time is used."""
-    windows.declare(worker.url, (stream,))
+    windows.declare(worker.url, (stream,), is_connected=lambda stream: job.mode is not Mode.REPLAY)
     claimed = set[int | None]()
     while True:
         if len(claimed) >= MOST_CYCLES:

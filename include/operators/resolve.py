@@ -105,15 +105,16 @@ def _backend(connection: Any, wishes: settings.Analysis) -> Backend:
 
 def slack_is_there() -> bool:
     """Say whether alerts can be sent: whether the connection `slack` exists."""
-    return _is_there(SLACK)
+    return is_there(SLACK)
 
 
 def github_is_there() -> bool:
     """Say whether issues are wanted: whether the connection `github` exists."""
-    return _is_there(GITHUB)
+    return is_there(GITHUB)
 
 
-def _is_there(name: str) -> bool:
+def is_there(name: str) -> bool:
+    """Say whether a connection of this name exists; what stands in it is not looked at."""
     from airflow.sdk import BaseHook
     from airflow.sdk.exceptions import AirflowException
 

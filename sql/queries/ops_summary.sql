@@ -1,6 +1,7 @@
 -- name: streams
 -- Every stream with its newest window that has begun, its last good one, how far it is behind, and what waits.
 select s.stream, s.source, s.title, coalesce(s.job, s.source) as job, s.host_group, s.calendar, s.active as in_service, s.sla_eligible,
+       s.awaits_connection,
        collect.frozen(s.stream) as held_why,
        c.cycle_id, c.cycle_status, c.outcome, c.kind, c.window_start, c.due_at, c.session_date, c.finished_at, c.next_eligible_at,
        c.failure_reason, c.failure_cause_summary, c.budget_exhausted_reason, c.success_reason,

@@ -1,6 +1,6 @@
 -- name: streams
--- The newest window of every stream, its checkpoint, and what waits.
-select s.stream, c.cycle_status, c.window_start, c.session_date, c.failure_reason, c.failure_cause_summary,
+-- The newest window of every stream, its checkpoint, what waits, and why it is out of service.
+select s.stream, s.active, s.service_why, c.cycle_status, c.window_start, c.session_date, c.failure_reason, c.failure_cause_summary,
        k.session_date as checkpoint,
        (select count(*) from collect.pending p where p.stream = s.stream and p.given_up_at is null and p.why <> 'recheck') as pending,
        (select count(*) from collect.quarantine q where q.stream = s.stream and q.state = 'open') as quarantined

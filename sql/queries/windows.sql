@@ -1,7 +1,8 @@
 -- name: declare
--- A stream as declared, under the gate where anything differs; what an operator set (in or out of service) is kept.
+-- A stream as declared, under the gate where anything differs; what an operator set (in or out of service) is kept. A new one
+-- that lacks a connection, as `lacks` says in words, waits for one out of service.
 select collect.declare_stream(%(stream)s, %(source)s, %(title)s, %(host_group)s, %(calendar)s, %(job)s, %(sla_eligible)s, %(listing)s,
-                              %(empty_can_be_right)s, %(parser_version)s);
+                              %(empty_can_be_right)s, %(parser_version)s, %(lacks)s);
 
 -- name: exceptions
 -- Days that an operator decided against the calendar.

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from include.contract import Source
-from include.engine import cycle, snapshot, windows
+from include.engine import audit, cycle, snapshot, windows
 from include.engine.db import connect
 from include.operators import declared, notes
 from include.operators.capture import CaptureOperator
@@ -83,6 +83,60 @@ def upkeep() -> str:
     operator = UpkeepOperator(task_id="look", sources=SOURCES)
     operator.execute(context(AirflowTi()))
     return operator.outcome
+
+
+# --- what has a connection
+
+
+def test_of_a_source_that_never_had_a_connection_nothing_is_expected_until_it_has_one(
+    seoul: Seoul, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A connection that is taken away again is a fault, and late."""
+    seoul.sql("delete from collect.streams where stream = %s", KRX_STREAM.name)
+    monkeypatch.setenv("AIRFLOW_CONN_FINRA", DECLARED.hosts[0])
+    monkeypatch.delenv("AIRFLOW_CONN_KRX", raising=False)
+    midnight(seoul, DAY)
+    seoul.at(kst(DAY, 8, 10, 5))
+    seoul.work(FINRA_STREAM, kst(DAY, 7, 35))
+    assert windows.open_due(seoul.url, KRX_STREAM) is None
+    assert "krx" not in upkeep()
+    seoul.at(kst(DAY, 8, 59, 58))
+    assert capture().startswith("ALL GOOD – 09:00 of 2026-09-16: all 1 streams were complete")
+    seoul.at(kst(DAY, 10))
+    assert "krx" not in upkeep()
+    assert seoul.sql("select 1 from ops.incidents where incident_key like '%%krx%%'") == []
+    (line,) = [line for line in audit.audit(seoul.url, STREAMS, None, timedelta(hours=1)) if "krx" in line]
+    assert line == (
+        "NOT IN SERVICE – krx.prices: no connection to krx was ever there; with one it comes into service by itself"
+    )
+
+    tomorrow = DAY + timedelta(days=1)
+    monkeypatch.setenv("AIRFLOW_CONN_KRX", "https://example.invalid")
+    midnight(seoul, tomorrow)
+    monkeypatch.delenv("AIRFLOW_CONN_KRX")
+    midnight(seoul, tomorrow)
+    assert {row["stream"] for row in seoul.sql("select stream from collect.streams where active")} == {
+        FINRA_STREAM.name, KRX_STREAM.name,
+    }  # fmt: skip
+    seoul.at(kst(tomorrow, 8, 59, 58))
+    seoul.work(FINRA_STREAM, kst(tomorrow, 7, 35))
+    assert capture().startswith("LATE – 09:00 of 2026-09-17: 1 of 2 streams were late: krx.prices NOT_STARTED")
+
+
+def test_a_poll_brings_its_stream_into_service_and_what_an_operator_retired_stays_so(seoul: Seoul) -> None:
+    seoul.sql("delete from collect.streams")
+    windows.declare(seoul.url, STREAMS, is_connected=lambda stream: False)
+    assert windows.open_due(seoul.url, KRX_STREAM) is None
+    assert "out of service" in str(windows.standing(seoul.url, KRX_STREAM).frozen)
+    seoul.at(kst(DAY, 8, 30))
+    windows.declare(seoul.url, (KRX_STREAM,))
+    assert windows.open_due(seoul.url, KRX_STREAM) is not None
+    row = seoul.one("select activated_at, service_why from collect.streams where stream = %s", KRX_STREAM.name)
+    assert (row["activated_at"] >= kst(DAY, 8, 30), row["service_why"]) == (True, None)
+    seoul.sql("select collect.serve(%s, true, 'soon', 'kim')", FINRA_STREAM.name)
+    seoul.sql("select collect.serve(%s, false, 'not any more', 'kim')", FINRA_STREAM.name)
+    windows.declare(seoul.url, STREAMS)
+    assert seoul.one("select active from collect.streams where stream = %s", FINRA_STREAM.name) == {"active": False}
 
 
 # --- what is stopped or killed

@@ -72,7 +72,12 @@ class StreamSummary(Shape):
     job: str = Field(description="DAG that works it.")
     in_service: bool = Field(description="Whether windows are opened for it.")
     sla_eligible: bool = Field(description="Whether the 09:00 snapshot expects it.")
-    held_why: str | None = Field(description="Why nothing of it may be claimed: frozen, by whom, since when and why.")
+    held_why: str | None = Field(
+        description="Why nothing of it may be claimed: frozen, or out of service, by whom, since when and why."
+    )
+    awaits_connection: bool = Field(
+        description="Whether it is out of service because its source never had a connection."
+    )
     paused_dag: PausedDag | None = Field(description="Its DAG, where that is paused in Airflow.")
     cycle_id: int | None = Field(description="Its newest window that has begun.")
     cycle_status: CycleStatus | None = Field(description="State of that window; null where there was none yet.")

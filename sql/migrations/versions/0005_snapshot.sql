@@ -16,12 +16,14 @@ alter table collect.streams
     add column listing boolean not null default false,
     add column empty_can_be_right boolean not null default true,
     add column service_by text,
-    add column service_why text;
+    add column service_why text,
+    add column awaits_connection boolean not null default false;
 comment on column collect.streams.job is 'Name of the job that works it: the source, or source_job';
 comment on column collect.streams.listing is 'Whether it lists items that are open until they are missed';
 comment on column collect.streams.empty_can_be_right is 'Whether a complete answer without items can be right';
 comment on column collect.streams.service_by is 'Who last took it out of service, or back; null where nobody did';
 comment on column collect.streams.service_why is 'Why so';
+comment on column collect.streams.awaits_connection is 'Out of service because its source has never had a connection; it comes into service with one';
 
 alter table collect.cycles
     add column abnormal boolean,
@@ -604,7 +606,8 @@ end $$;
 comment on function collect.control_defaults_are(jsonb) is 'Make the defaults what the file says, under the gate; false where they are';
 
 create function collect.declare_stream(p_stream text, p_source text, p_title text, p_host_group text, p_calendar text, p_job text,
-                                       p_sla_eligible boolean, p_listing boolean, p_empty_can_be_right boolean, p_parser_version integer)
+                                       p_sla_eligible boolean, p_listing boolean, p_empty_can_be_right boolean, p_parser_version integer,
+                                       p_lacks text default null)
 returns boolean language plpgsql volatile set search_path = collect, pg_temp as $$
 declare t timestamptz;
 begin
@@ -612,22 +615,29 @@ begin
                 where s.stream = p_stream
                   and (s.source, s.title, s.host_group, s.calendar, s.job, s.sla_eligible, s.listing, s.empty_can_be_right, s.parser_version)
                       is not distinct from (p_source, p_title, p_host_group, p_calendar, p_job, p_sla_eligible, p_listing,
-                                            p_empty_can_be_right, p_parser_version)) then
+                                            p_empty_can_be_right, p_parser_version)
+                  and not (s.awaits_connection and p_lacks is null)) then
         return false;
     end if;
     t := (select g.at from collect.pass_gate('declaration of ' || p_stream) g);
     insert into collect.streams as s (stream, source, title, host_group, calendar, job, sla_eligible, listing, empty_can_be_right,
-                                      parser_version, activated_at, updated_at)
+                                      parser_version, active, activated_at, retired_at, service_by, service_why, awaits_connection,
+                                      updated_at)
     values (p_stream, p_source, p_title, p_host_group, p_calendar, p_job, p_sla_eligible, p_listing, p_empty_can_be_right,
-            p_parser_version, t, t)
+            p_parser_version, p_lacks is null, t, case when p_lacks is not null then t end,
+            case when p_lacks is not null then 'its installation' end, p_lacks, p_lacks is not null, t)
     on conflict (stream) do update
        set source = excluded.source, title = excluded.title, host_group = excluded.host_group, calendar = excluded.calendar,
            job = excluded.job, sla_eligible = excluded.sla_eligible, listing = excluded.listing,
            empty_can_be_right = excluded.empty_can_be_right, parser_version = excluded.parser_version, updated_at = excluded.updated_at;
+    -- The first connection brings it into service. One that is taken away again does not take it out: that is a fault, and late.
+    update collect.streams s
+       set active = true, activated_at = t, retired_at = null, service_by = null, service_why = null, awaits_connection = false
+     where s.stream = p_stream and s.awaits_connection and p_lacks is null;
     return true;
 end $$;
-comment on function collect.declare_stream(text, text, text, text, text, text, boolean, boolean, boolean, integer) is
-    'A stream as declared, under the gate: a new one is activated; what an operator set is kept; false where nothing differs';
+comment on function collect.declare_stream(text, text, text, text, text, text, boolean, boolean, boolean, integer, text) is
+    'A stream as declared, under the gate: a new one is activated, or waits where it lacks a connection, until it lacks none; what an operator set is kept; false where nothing differs';
 
 create function collect.serve(p_stream text, p_active boolean, p_why text, p_who text) returns timestamptz
 language plpgsql volatile set search_path = collect, pg_temp as $$
@@ -637,7 +647,8 @@ begin
     t := (select g.at from collect.pass_gate('service of ' || p_stream || ' by ' || p_who) g);
     update collect.streams s
        set active = p_active, activated_at = case when p_active then t else s.activated_at end,
-           retired_at = case when p_active then null else t end, service_by = p_who, service_why = p_why, updated_at = t
+           retired_at = case when p_active then null else t end, service_by = p_who, service_why = p_why,
+           awaits_connection = false, updated_at = t
      where s.stream = p_stream and s.active <> p_active;
     return case when found then t end;
 end $$;
