@@ -122,7 +122,13 @@ RELEASES: tuple[Release, ...] = (
         _ALPACA,
         calendar="XNYS",
     ),
-    _whole("alpaca/assets", "US stocks that Alpaca knows, as listed now (Alpaca)", "market.alpaca_assets", _ALPACA),
+    _whole(
+        "alpaca/assets",
+        "US stocks that Alpaca knows, as listed now (Alpaca)",
+        "market.alpaca_assets",
+        _ALPACA,
+        open_items_of="alpaca.assets",
+    ),
     _whole(
         "alpaca/calendar",
         "Trading days of the US stock market with their hours (Alpaca)",

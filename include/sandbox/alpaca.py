@@ -28,9 +28,10 @@ LIMITS = {"basic": 200, "plus": 10_000}
 
 @dataclass
 class _Account:
-    """What an account may, and what it has asked for in the current minute."""
+    """What an account may, what it is shown, and what it has asked for in the current minute."""
 
     plan: str = "basic"
+    hidden_assets: int = 0
     minute: datetime | None = None
     asked: int = 0
 
@@ -81,7 +82,8 @@ class Alpaca:
             if (one := ONE.fullmatch(call.plain_path)) is not None:
                 return _single(*self._page({**params, "symbols": one["symbol"]}, call.at))
         elif call.path == "/v2/assets":
-            return json_answer(200, _assets(self._stocks, params, call.at))
+            found_assets = _assets(self._stocks, params, call.at)
+            return json_answer(200, found_assets[: len(found_assets) - self._account.hidden_assets])
         elif call.path == "/v2/calendar":
             return json_answer(200, _calendar(params))
         elif (found := ASSET.fullmatch(call.plain_path)) is not None:
@@ -107,8 +109,14 @@ class Alpaca:
                 raise SwitchError(f'"plan" is one of {", ".join(LIMITS)}, not {order.get("plan")!r}')
             self._account.plan = str(order["plan"])
             return self.view()
+        if word == "hide_assets":
+            # The list is whole JSON and lacks so many of its last entries.
+            if not isinstance(order.get("number"), int) or order["number"] < 0:
+                raise SwitchError(f'"number" is how many assets the list lacks, not {order.get("number")!r}')
+            self._account.hidden_assets = order["number"]
+            return self.view()
         if word not in SWITCHES:
-            raise SwitchError(f"Alpaca has no switch {word!r}; it has plan, {', '.join(sorted(SWITCHES))}")
+            raise SwitchError(f"Alpaca has no switch {word!r}; it has plan, hide_assets, {', '.join(sorted(SWITCHES))}")
         with self._lock:
             self._stocks = replace(self._stocks, events=SWITCHES[word](self._stocks.events, order))
         return self.view()
@@ -124,6 +132,7 @@ class Alpaca:
         events = self._stocks.events
         return {
             "plan": self._account.plan,
+            "hidden_assets": self._account.hidden_assets,
             "splits": {f"{symbol} {day}": f"{new}:{old}" for (symbol, day), (new, old) in events.splits.items()},
             "renames": [f"{old} {new} {day}" for old, new, day in events.renames],
             "listings": [f"{symbol} {day}" for symbol, day in events.listings],

@@ -276,6 +276,29 @@ def test_progress_failures_and_retries_are_told_by_symbol_though_groups_are_aske
     assert "ZZZZ" not in found
 
 
+def test_a_shortened_list_of_assets_takes_nobody_away_and_one_that_left_it_is_not_asked_for(desk: Desk) -> None:
+    assert desk.sandbox is not None
+    listed, rows = (f"select symbol from market.alpaca_{name} order by 1" for name in ("listed_assets", "assets"))
+    desk.poll(ASSETS)
+    everybody = desk.sql(rows)
+    desk.sandbox.switch("alpaca", "hide_assets", number=len(everybody) // 2)
+    for day in (16, 17):
+        assert desk.poll(ASSETS, at=ny(9, day)).outcome is Outcome.SUCCESS
+        assert (desk.sql(listed), desk.sql(rows)) == (everybody, everybody)
+    (told,) = desk.sql("select text from ops.incidents where closed_at is null and kind = 'quarantine'")
+    assert "no item was missed or closed" in told["text"]
+    desk.sandbox.switch("alpaca", "hide_assets", number=1)
+    for day in (18, 21, 22):
+        assert desk.sql(listed) == everybody
+        desk.poll(ASSETS, at=ny(9, day))
+    (gone,) = [row["symbol"] for row in desk.sql(rows) if row not in desk.sql(listed)]
+    assert desk.sql("select distinct state from collect.quarantine") == [{"state": "resolved"}]
+    desk.poll(DAILY)
+    asked = desk.sql("select about ->> 'symbols' as symbols from collect.fetches where stream = 'alpaca.bars_1d'")
+    assert asked
+    assert not any(gone in row["symbols"].split(",") for row in asked)
+
+
 def test_symbols_without_bars_are_told_and_no_longer_when_they_have_some(desk: Desk) -> None:
     assert desk.sandbox is not None
     desk.sandbox.switch("alpaca", "list", symbol="GLD", day="2026-09-16")

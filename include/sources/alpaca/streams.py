@@ -14,6 +14,7 @@ from include.sources.alpaca.tables import (
     DAILY_BARS,
     INTRADAY_ASKED_NONE,
     INTRADAY_BARS,
+    LISTED_ASSETS,
 )
 
 # The free plan counts 200 requests a minute for the account, whatever is asked for.
@@ -40,7 +41,7 @@ INTRADAY = Schedule(
     allowance=timedelta(hours=2),
 )
 
-COLLECTED = Subjects(ASSETS, "symbol", "is_collected")
+COLLECTED = Subjects(LISTED_ASSETS, "symbol", "is_collected")
 KEYS_ARE = "symbols as Alpaca spells them, e.g. AAPL or BRK.B"
 
 DAY, MINUTE = timeframes.Timeframe(1, "Day"), timeframes.Timeframe(1, "Min")
@@ -58,6 +59,8 @@ ASSETS_STREAM = Stream(
     classify=reference.classify,
     parse=reference.parse_assets,
     first_session=bars.FIRST_SESSION,
+    listing=True,
+    empty_can_be_right=False,
     snapshot_only="earlier lists were never published. The lists as they were collected are in the history, and a "
     "replay reads them again.",
     known_key=symbols.is_well_formed,

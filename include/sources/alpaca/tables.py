@@ -88,7 +88,7 @@ INTRADAY_ASKED_NONE = _asked_none("alpaca_intraday_asked_none", "bar shorter tha
 ASSETS = Table(
     schema="market",
     name="alpaca_assets",
-    comment="US stocks that Alpaca knows, as listed now; earlier listings are in the history (Alpaca)",
+    comment="US stocks that Alpaca knows, as listed last; earlier listings are in the history (Alpaca)",
     columns=(
         Column("asset_id", "text", "Alpaca's number of the asset; it stays when the symbol changes"),
         Column("symbol", "text", "Symbol now; another asset may have had it before"),
@@ -111,8 +111,20 @@ ASSETS = Table(
     key=("asset_id",),
     session_date=None,
     rules=(Rule("symbol is not blank", "not_blank", ("symbol",)),),
-    replaces="unit",
+    # A list that lacks an asset takes nothing away: who is listed say the items of the listing.
+    replaces="nothing",
 )
+
+LISTED_ASSETS = Table(
+    schema="market",
+    name="alpaca_listed_assets",
+    comment="Assets without those that have left the list",
+    columns=(Column("symbol", "text", "Symbol now"), Column("is_collected", "boolean", "Whether bars are asked for")),
+    key=("symbol",),
+    session_date=None,
+    is_published=False,
+)
+
 
 CALENDAR = Table(
     schema="market",

@@ -327,7 +327,7 @@ create table market.alpaca_assets (
     extra               jsonb,
     primary key (asset_id)
 );
-comment on table market.alpaca_assets is 'US stocks that Alpaca knows, as listed now; earlier listings are in the history (Alpaca)';
+comment on table market.alpaca_assets is 'US stocks that Alpaca knows, as listed last; earlier listings are in the history (Alpaca)';
 comment on column market.alpaca_assets.asset_id is 'Alpaca''s number of the asset; it stays when the symbol changes';
 comment on column market.alpaca_assets.symbol is 'Symbol now; another asset may have had it before';
 comment on column market.alpaca_assets.name is 'Name, null where there is none';
@@ -445,6 +445,13 @@ comment on column market.alpaca_calendar_history.extra is 'Columns of the upstre
 comment on column market.alpaca_calendar_history.ended_at is 'When the fetch was sent that says otherwise';
 comment on column market.alpaca_calendar_history.reason is 'revised by a newer answer, withdrawn from it, or read otherwise by a newer parser';
 create index alpaca_calendar_history_by_unit on market.alpaca_calendar_history (unit);
+
+create view market.alpaca_listed_assets as
+    select a.* from market.alpaca_assets a
+     where not exists (select 1 from collect.items i
+                        where i.stream = 'alpaca.assets' and i.item_key = a.asset_id and i.closed_at is not null);
+comment on view market.alpaca_listed_assets is
+    'Assets without those that have left the list: missed by so many complete lists in a row, none of them suspiciously small';
 
 create view market.alpaca_daily_bars_judged as
     select b.*,
