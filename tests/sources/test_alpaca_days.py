@@ -20,6 +20,7 @@ from include.engine.raw import RawStore
 from include.engine.verdict import Verdict
 from include.local.postgres import Cluster
 from include.sources import alpaca
+from include.sources.alpaca import symbols
 from include.sources.alpaca.streams import ASSETS_STREAM, DAILY_STREAM, MINUTE_STREAM
 from tests.fixtures_sandbox import RunningSandbox, Start
 from tests.sources.test_every_stream import copy_ledger
@@ -310,6 +311,21 @@ def test_symbols_without_bars_are_told_and_no_longer_when_they_have_some(desk: D
     desk.poll(DAILY, at=ny(9, 16))
     assert desk.sql(none) == [{"n": 0}]
     assert len(desk.closes("GLD")) == 1
+
+
+def test_a_symbol_without_bars_in_its_former_group_is_told_no_longer_when_it_has_some_in_another(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert desk.sandbox is not None
+    desk.sandbox.switch("alpaca", "list", symbol="GLD", day="2026-09-16")
+    desk.poll(DAILY)
+    monkeypatch.setattr(symbols, "group_count", lambda symbols, size: 2)
+    desk.poll(DAILY, at=ny(9, 16))
+    (unit,) = {row["unit"] for row in desk.bars("symbol = 'GLD'")}
+    assert unit.startswith("2.")
+    assert desk.sql("select 1 from market.alpaca_asked_none where symbol = 'GLD'") == []
+    months = "select bars from market.alpaca_symbol_months where symbol = 'GLD' and adjustment = 'raw'"
+    assert desk.sql(months) == [{"bars": 1}]
 
 
 def test_many_symbols_come_in_full_pages_and_a_symbol_goes_on_over_them(

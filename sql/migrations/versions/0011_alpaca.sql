@@ -473,11 +473,25 @@ create view market.alpaca_pending_symbols as
 comment on view market.alpaca_pending_symbols is
     'Symbols whose bars are still to be asked for, with tries, last error and next try; of a group that was never asked for the group alone';
 
+create view market.alpaca_asked_none as
+    select true as is_daily, n.session_date, n.symbol, n.timeframe, n.feed, n.adjustment, n.asof, n.sent_at from market.alpaca_daily_asked_none n
+     where not exists (select 1 from market.alpaca_daily_bars b
+                        where b.symbol = n.symbol and b.timeframe = n.timeframe and b.feed = n.feed and b.adjustment = n.adjustment
+                          and b.session_date >= n.session_date and b.session_date < n.session_date + interval '1 month')
+    union all
+    select false, n.session_date, n.symbol, n.timeframe, n.feed, n.adjustment, n.asof, n.sent_at from market.alpaca_intraday_asked_none n
+     where not exists (select 1 from market.alpaca_intraday_bars b
+                        where b.symbol = n.symbol and b.timeframe = n.timeframe and b.feed = n.feed and b.adjustment = n.adjustment
+                          and b.session_date = n.session_date);
+comment on view market.alpaca_asked_none is
+    'Symbols that were asked for and have no bar in a whole period, by its first day. A group notes whom it found without bars; where the number of groups has grown since, bars come with another group, and that note, which nobody takes back, is left out here';
+
 create view market.alpaca_symbol_months as
     select b.symbol, b.timeframe, b.feed, b.adjustment, date_trunc('month', b.session_date)::date as month,
            count(*) as bars, min(b.session_date) as first_day, max(b.session_date) as last_day, max(b.sent_at) as newest_answer
       from market.alpaca_daily_bars b group by 1, 2, 3, 4, 5
     union all
-    select n.symbol, n.timeframe, n.feed, n.adjustment, n.session_date, 0, null, null, n.sent_at from market.alpaca_daily_asked_none n;
+    select n.symbol, n.timeframe, n.feed, n.adjustment, n.session_date, 0, null, null, n.sent_at from market.alpaca_asked_none n
+     where n.is_daily;
 comment on view market.alpaca_symbol_months is
     'How far each symbol is collected in bars of a day or longer, by month: how many there are, 0 where it was asked for and had none; no row where it was not asked for';
