@@ -26,6 +26,8 @@
   tests/operators/test_lanes.py::test_a_tick_that_has_used_its_time_is_called_again
 - the same: no task can
   tests/house/test_dags.py::test_no_task_can_run_for_ever
+- the same over hours in Airflow itself, with tasks that do outlive their token; memory and versions of DAGs do not grow
+  tests/chaos/test_soak.py::test_an_installation_left_to_itself_stays_as_it_is
 - the slot at nine is lost over a restart: the verdict is there, exact
   tests/operators/test_mornings.py::test_a_scheduler_that_stops_over_nine_leaves_the_resident_capture_alone
 - the same, back just after nine: late, and exact

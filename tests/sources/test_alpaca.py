@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import replace
@@ -29,6 +30,7 @@ from include.sources.alpaca.symbols import DEFAULT
 from include.sources.alpaca.tables import ASSETS, CALENDAR, DAILY_BARS
 from tests.sources import strange
 from tests.sources.answers import FIXTURES, answer
+from tests.sources.samples import SAMPLES, listed
 
 NEW_YORK = timeframes.NEW_YORK
 SENT = datetime(2026, 9, 15, 21, 35, tzinfo=UTC)
@@ -600,3 +602,68 @@ def test_minute_and_day_are_what_the_streams_ask_for() -> None:
     assert (DAY.name, MINUTE.name) == ("1Day", "1Min")
     assert MINUTE_STREAM.job_name == "alpaca_intraday"
     assert DAILY_STREAM.job_name == "alpaca"
+
+
+# --- recorded answers
+
+LISTED = listed("alpaca")
+
+
+@pytest.mark.skipif(not LISTED, reason="the recorded samples are not beside this checkout")
+@pytest.mark.parametrize("sample", LISTED, ids=[row["file"] for row in LISTED] or None)
+def test_a_recorded_answer_is_read_as_its_manifest_says(sample: dict[str, str]) -> None:
+    body, right = (SAMPLES / sample["file"]).read_bytes(), json.loads(sample["right_reading"], parse_float=Decimal)
+    assert hashlib.sha256(body).hexdigest() == sample["sha256"]
+    document, status = json.loads(body, parse_float=Decimal), int(sample["http_status"])
+    if "symbols" in right and "next_page_token" in right:
+        _check_bars(body, right)
+    elif "days" in right:
+        days = read_list(CALENDAR_STREAM, body)
+        at = [day["session_date"].isoformat() for day in days]
+        assert (len(days), at[0], at[-1]) == (right["days"], right["first"], right["last"])
+        assert not set(right["absent_weekdays"]) & set(at)
+        closes = {day["session_date"].isoformat(): day["closes_at"].astimezone(NEW_YORK) for day in days}
+        assert [[day, f"{close:%H:%M}"] for day, close in closes.items() if close.hour < 16] == right["early_close"]
+    elif "non_tradable" in right:
+        assets = read_list(ASSETS_STREAM, json.dumps(json.loads(body)["body"]).encode())
+        assert [asset["symbol"] for asset in assets] == right["symbols"]
+        assert [asset["symbol"] for asset in assets if not asset["is_tradable"]] == right["non_tradable"]
+        assert sorted({asset["exchange"] for asset in assets}) == right["exchanges"]
+        assert sorted(asset["symbol"] for asset in assets if not asset["is_fractionable"]) == right["not_fractionable"]
+    elif status == 200:
+        # Trades are not what is asked for, and never taken for bars.
+        with pytest.raises(ParseError):
+            read(KEY, body)
+    else:
+        said = json.dumps(document["body"]).encode()
+        if status == 403:
+            with pytest.raises(DefiniteRefusal, match="ALPACA_PLAN"):
+                bars.classify(answer(request(KEY), said, status))
+        else:
+            assert bars.classify(answer(request(KEY), said, status)) is AnswerClass.ERROR
+
+
+def _check_bars(body: bytes, right: dict[str, Any]) -> None:
+    """Every figure of the manifest, digit by digit; a page in falling order is read as one in rising order."""
+    symbols_of = right["symbols"]
+    last = max((each["last_t"][:10] for each in symbols_of.values()), default="2026-09-15")
+    through = timeframes.month_end(date.fromisoformat(last))
+    asked = request(f"{','.join(sorted(symbols_of)) or 'AAPL'}/1Day-sip/{through}")
+    classes = AnswerClass.DATA if symbols_of else AnswerClass.EMPTY
+    assert bars.classify(answer(asked, body)) is classes
+    follows = requests.follow(asked, answer(asked, body))
+    assert dict(follows[0].params).get("page_token") == right["next_page_token"]
+    parsed = bars.parse(Unit(asked.unit, asked.session_date, (answer(asked, body),)))
+    assert parsed.rejected == ()
+    rows = rows_of(parsed)
+    assert {row["symbol"] for row in rows} == set(symbols_of)
+    for symbol, told in symbols_of.items():
+        mine = [row for row in rows if row["symbol"] == symbol]
+        first, final = mine[0], mine[-1]
+        names = {"o": "open", "h": "high", "l": "low", "c": "close", "v": "volume", "n": "trades", "vw": "vwap"}
+        assert {name: first[column] for name, column in names.items()} | {"t": told["first"]["t"]} == told["first"]
+        assert (len(mine), final["close"]) == (told["bars"], told["last_c"])
+        assert sum(row["volume"] for row in mine) == told["sum_v"]
+        stamps = [datetime.fromisoformat(text) for text in (told["first"]["t"], told["last_t"])]
+        assert [first["ts"], final["ts"]] == stamps
+        assert first["session_date"] == stamps[0].astimezone(NEW_YORK).date()
