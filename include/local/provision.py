@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 from include import registry
@@ -96,14 +97,14 @@ def provision_dags(airflow: Airflow, environment: Mapping[str, str], say: Callab
     return Provisioned(tuple(unpaused), {source: tuple(dags) for source, dags in waiting.items()})
 
 
-def parsed(airflow: Airflow) -> int:
-    """How many DAG files the DAG processor has read, those with errors included.
+def parsed(airflow: Airflow) -> set[str]:
+    """Which DAG files the DAG processor has read, those with errors included, by their names.
 
     A DAG without a tag is not counted: all of ours have one, and it may be written a moment later.
 
     Raises:
         LocalFailure: Airflow refused.
     """
-    files = {dag["relative_fileloc"] for dag in airflow.all("/dags", "dags") if dag["tags"]}
-    errors = airflow.all("/importErrors", "import_errors")
-    return len(files | {error["filename"] for error in errors})
+    files = [dag["relative_fileloc"] for dag in airflow.all("/dags", "dags") if dag["tags"]]
+    files += [error["filename"] for error in airflow.all("/importErrors", "import_errors")]
+    return {PurePath(file).name for file in files}

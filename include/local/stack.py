@@ -199,8 +199,8 @@ class Stack:
 
     def _provision(self) -> None:
         provision.provision_pools(self.airflow, self._pools)
-        files = len(list((settings.ROOT / "dags").glob("*.py")))
-        self._wait_for("parsing the DAG files", lambda: provision.parsed(self.airflow) >= files, 120)
+        files = {file.name for file in (settings.ROOT / "dags").glob("*.py")}
+        self._wait_for("parsing the DAG files", lambda: files <= provision.parsed(self.airflow), 120)
         for error in self.airflow.all("/importErrors", "import_errors"):
             last = str(error["stack_trace"]).strip().splitlines()[-1]
             self._say(f"{error['filename']} cannot be imported: {last}")

@@ -25,13 +25,14 @@ class Fake:
         self.pools: dict[str, dict[str, Any]] = {"default_pool": {"name": "default_pool", "slots": 128}}
         self.variables: dict[str, dict[str, Any]] = {}
         self.connections: list[dict[str, Any]] = []
+        self.errors: list[dict[str, Any]] = []
 
     def all(self, path: str, key: str) -> list[dict[str, Any]]:
         return {
             "/dags": list(self.dags.values()),
             "/pools": list(self.pools.values()),
             "/connections": self.connections,
-            "/importErrors": [],
+            "/importErrors": self.errors,
         }[path]
 
     def find(self, path: str) -> dict[str, Any] | None:
@@ -52,6 +53,14 @@ class Fake:
 
     def paused(self) -> set[str]:
         return {dag_id for dag_id, dag in self.dags.items() if dag["is_paused"]}
+
+
+def test_a_file_is_read_once_its_dag_or_its_error_is_there() -> None:
+    """By name: a file of somebody else's does not stand for one of ours."""
+    fake = Fake(("finra", "source:finra"), ("somebodys", "theirs"))
+    fake.errors = [{"filename": "dags/broken.py"}]
+    fake.dags["finra"]["tags"] = []
+    assert provision.parsed(cast(Airflow, fake)) == {"somebodys.py", "broken.py"}
 
 
 def provisioned(fake: Fake, environment: Mapping[str, str]) -> tuple[provision.Provisioned, list[str]]:
