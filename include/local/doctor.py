@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
 from include import registry, settings
@@ -21,6 +22,8 @@ from include.local.state import Record, State
 
 Say = Callable[[str], None]
 GOOD, NOTE, BAD = "ok    ", "note  ", "WRONG "
+# A run that nobody starts for longer than this is stuck.
+LONGEST_QUEUED = timedelta(minutes=5)
 
 
 def doctor(say: Say) -> int:
@@ -140,8 +143,7 @@ def _health(state: State, record: Record, say: Say) -> Iterator[str]:
         for name, part in health.items():
             if part["status"] not in ("healthy", None):
                 yield f"{name} is {part['status']}; its log is in {state.logs}"
-        for error in airflow.all("/importErrors", "import_errors"):
-            yield f"{error['filename']} cannot be imported: {str(error['stack_trace']).strip().splitlines()[-1]}"
+        yield from dags(airflow, datetime.now(UTC))
         wanted = [source.connection for source in registry.sources()]
         there = provision.connected(airflow, values, wanted)
         for source in registry.sources():
@@ -149,3 +151,23 @@ def _health(state: State, record: Record, say: Say) -> Iterator[str]:
                 say(f"{NOTE}{source.name} has no connection; see config/connections.example.env")
     finally:
         airflow.close()
+
+
+def dags(airflow: Airflow, now: datetime) -> Iterator[str]:
+    """What is wrong with DAGs: files that cannot be imported, jobs without a DAG, runs that nobody starts.
+
+    Raises:
+        LocalFailure: Airflow refused.
+    """
+    for error in airflow.all("/importErrors", "import_errors"):
+        yield f"{error['filename']} cannot be imported: {str(error['stack_trace']).strip().splitlines()[-1]}"
+    there = {dag["dag_id"]: dag["is_paused"] for dag in airflow.all("/dags", "dags")}
+    lacking = sorted({stream.job_name for stream in registry.streams()} - set(there))
+    if lacking:
+        yield f"Airflow has no DAG {', '.join(lacking)}; see the dag-processor's log"
+    at_work = {run["dag_id"] for run in airflow.all("/dags/~/dagRuns", "dag_runs", params={"state": ["running"]})}
+    for run in airflow.all("/dags/~/dagRuns", "dag_runs", params={"state": ["queued"]}):
+        since = datetime.fromisoformat(run["queued_at"])
+        if now - since > LONGEST_QUEUED and run["dag_id"] not in at_work:
+            why = "its DAG is paused" if there.get(run["dag_id"]) else "see the scheduler's log"
+            yield f"a run of {run['dag_id']} is queued since {since:%Y-%m-%d %H:%M} UTC: {why}"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from include.local import pools, provision
+from include import registry
+from include.local import doctor, pools, provision
 from include.local.rest import Airflow
 from include.settings import ROOT, SettingError
 
@@ -26,8 +28,11 @@ class Fake:
         self.variables: dict[str, dict[str, Any]] = {}
         self.connections: list[dict[str, Any]] = []
         self.errors: list[dict[str, Any]] = []
+        self.runs: list[dict[str, Any]] = []
 
-    def all(self, path: str, key: str) -> list[dict[str, Any]]:
+    def all(self, path: str, key: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        if path == "/dags/~/dagRuns":
+            return [run for run in self.runs if run["state"] in (params or {})["state"]]
         return {
             "/dags": list(self.dags.values()),
             "/pools": list(self.pools.values()),
@@ -61,6 +66,29 @@ def test_a_file_is_read_once_its_dag_or_its_error_is_there() -> None:
     fake.errors = [{"filename": "dags/broken.py"}]
     fake.dags["finra"]["tags"] = []
     assert provision.parsed(cast(Airflow, fake)) == {"somebodys.py", "broken.py"}
+
+
+def test_the_doctor_names_a_job_without_a_dag_and_a_run_that_nobody_starts() -> None:
+    jobs = sorted({stream.job_name for stream in registry.streams()})
+    fake = Fake(*((job, f"source:{job}") for job in jobs), ("publish", "system"))
+    now = datetime(2026, 9, 15, 23, 0, tzinfo=UTC)
+
+    def run(dag_id: str, minutes: int, state: str = "queued") -> dict[str, Any]:
+        return {"dag_id": dag_id, "state": state, "queued_at": (now - timedelta(minutes=minutes)).isoformat()}
+
+    assert list(doctor.dags(cast(Airflow, fake), now)) == []
+    # One that waits for another run of its DAG is in order, and so is one that has just been asked for.
+    fake.runs = [run("finra", 6), run("fred", 4), run("publish", 30), run("publish", 40, "running")]
+    (stuck,) = doctor.dags(cast(Airflow, fake), now)
+    assert stuck == "a run of finra is queued since 2026-09-15 22:54 UTC: its DAG is paused"
+    fake.dags["finra"]["is_paused"] = False
+    fake.errors = [{"filename": "krx.py", "stack_trace": "Traceback\nSyntaxError: no"}]
+    del fake.dags["krx"]
+    assert list(doctor.dags(cast(Airflow, fake), now)) == [
+        "krx.py cannot be imported: SyntaxError: no",
+        "Airflow has no DAG krx; see the dag-processor's log",
+        "a run of finra is queued since 2026-09-15 22:54 UTC: see the scheduler's log",
+    ]
 
 
 def provisioned(fake: Fake, environment: Mapping[str, str]) -> tuple[provision.Provisioned, list[str]]:
