@@ -24,7 +24,7 @@ with k as (
     select d.scope, d.name, d.state, 'the default', 'config/controls.yaml', d.updated_at from collect.control_defaults d
      where not exists (select 1 from collect.controls o where o.scope = d.scope and o.name = d.name)
     union all
-    select 'stream', s.stream, 'retired', s.service_why, s.service_by, s.retired_at from collect.streams s where not s.active
+    select 'stream', s.stream, 'retired', s.service_why, s.service_by, s.retired_at from collect.streams s where not s.active and not s.awaits_connection
 )
 select k.*, (select count(*) from collect.streams s where collect.is_under(s, k.scope, k.name)) as streams,
        (select count(*) from collect.cycles c join collect.streams s on s.stream = c.stream

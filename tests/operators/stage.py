@@ -75,7 +75,7 @@ class ScriptedEngine:
 
     def install(self, patch: pytest.MonkeyPatch) -> ScriptedEngine:
         """Take the engine's place."""
-        patch.setattr(windows, "declare", lambda url, streams: None)
+        patch.setattr(windows, "declare", lambda url, streams, is_connected=None: None)
         patch.setattr(windows, "open_due", self._open)
         patch.setattr(windows, "standing", self._standing)
         patch.setattr(windows, "rows_of", lambda url, numbers: {n: row(new_count=100) for n in numbers})
