@@ -270,6 +270,8 @@ def test_a_first_deployment_at_ten_is_unavailable_that_day_and_judged_the_next(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", database)
+    for name in ("FINRA", "KRX"):
+        monkeypatch.setenv(f"AIRFLOW_CONN_{name}", "https://example.invalid")
     for name in ("run", "task"):
         monkeypatch.setattr(notes, name, lambda context, words: None)
     here = Seoul(database, STREAMS)
