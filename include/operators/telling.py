@@ -24,7 +24,7 @@ def send(url: str, owner: str, stop: Callable[[], bool] = lambda: False, seconds
 
     from include.ops import slack
 
-    if not resolve.is_there(resolve.SLACK):
+    if not resolve.slack_is_there():
         return ""
     until = time.monotonic() + seconds
     try:
