@@ -105,7 +105,9 @@ def test_of_a_source_that_never_had_a_connection_nothing_is_expected_until_it_ha
     seoul.at(kst(DAY, 10))
     assert "krx" not in upkeep()
     assert seoul.sql("select 1 from ops.incidents where incident_key like '%%krx%%'") == []
-    (line,) = [line for line in audit.audit(seoul.url, STREAMS, None, timedelta(hours=1)) if "krx" in line]
+    limits = audit.Limits()
+    lines = audit.audit(seoul.url, STREAMS, None, limits, "a test", has_github=False)
+    (line,) = [line for line in lines if "krx" in line]
     assert line == (
         "NOT IN SERVICE – krx.prices: no connection to krx was ever there; with one it comes into service by itself"
     )
