@@ -15,7 +15,10 @@ import gc
 import io
 import random
 import re
+import resource
+import subprocess
 import sys
+import tempfile
 import time
 import warnings
 import zipfile
@@ -26,10 +29,13 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[2])
 
-from include.sources.dart import documents, text
+from include.contract import Ask, Mode, Unit
+from include.sources.dart import docs, documents, text
 from tests.benchmarks.measuring import Cost, Judged, interleaved, judge, ratios, table
 
 NUMBER = "20260331000001"
+LARGE_MEGABYTES = 10
+MOST_MEGABYTES = 200
 _DIGITS = re.compile(r"[0-9][0-9,]*")
 
 
@@ -85,11 +91,39 @@ def by_soup(archive: bytes) -> str:
     return BeautifulSoup(body.decode("cp949", errors="replace"), "lxml").get_text(" ")
 
 
+def rows_of(archive: bytes) -> int:
+    """Read an archive to the rows that a worker would write, and return how many there are."""
+    from tests.sources.answers import answer
+
+    request = docs.of_key(f"00999991/{NUMBER}/005930/2026-03-31/annual-2025.12", Ask(Mode.POLL))
+    assert request is not None
+    parsed = docs.parse(Unit(request.unit, request.session_date, (answer(request, archive),)))
+    return sum(1 for batch in parsed.batches for _ in batch.rows)
+
+
+def peak() -> int:
+    """Return the most megabytes that a process holds which reads a large document, Python and the source's modules too.
+
+    Raises:
+        ValueError: it holds more than it may.
+    """
+    with tempfile.NamedTemporaryFile(suffix=".zip") as file:
+        file.write(packed(document(LARGE_MEGABYTES * 1_000_000)[0]))
+        file.flush()
+        command = [sys.executable, str(Path(__file__).resolve()), "--read", file.name]
+        rows, held = map(int, subprocess.run(command, check=True, capture_output=True, text=True).stdout.split())
+    megabytes = held // 1024
+    print(f"a document of {LARGE_MEGABYTES} MB to {rows:,} rows holds {megabytes} MB at most (limit {MOST_MEGABYTES})")
+    if megabytes > MOST_MEGABYTES:
+        raise ValueError(f"a large document took {megabytes} MB, and {MOST_MEGABYTES} are the most")
+    return megabytes
+
+
 def measure(megabytes: float = 1.0, rounds: int = 5) -> list[Judged]:
     """Check that no number is lost, measure, print, and return what is judged.
 
     Raises:
-        ValueError: a number is lost or made up.
+        ValueError: a number is lost or made up, or a large document takes more memory than it may.
     """
     body, numbers = document(int(megabytes * 1_000_000))
     archive = packed(body)
@@ -127,6 +161,7 @@ def measure(megabytes: float = 1.0, rounds: int = 5) -> list[Judged]:
     ]
     for each in judged:
         print(judge(each))
+    peak()
     return judged
 
 
@@ -134,5 +169,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Measure the reading of DART's documents.")
     parser.add_argument("--megabytes", type=float, default=1.0)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--read", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    measure(given.megabytes, given.rounds)
+    if given.read:
+        print(rows_of(given.read.read_bytes()), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    else:
+        measure(given.megabytes, given.rounds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 from collections.abc import Iterator
 from datetime import date, datetime
@@ -306,3 +307,19 @@ def test_the_rate_stays_well_under_the_one_that_blocks() -> None:
 def test_the_interval_is_a_setting(minutes: int, cron: str) -> None:
     stream = streams.disclosures(minutes, is_on=True)
     assert (stream.schedule.cron, stream.schedule.timezone) == (cron, "Asia/Seoul")
+
+
+def test_every_known_defect_names_tests_that_are_there() -> None:
+    table = (ROOT / "tests/sources/dart_defects.md").read_text(encoding="utf-8")
+    first, second = table.split("## What users")
+    assert [int(n) for n in re.findall(r"^\| (\d+) \|", first, re.MULTILINE)] == list(range(1, 39))
+    assert len(re.findall(r"^\| (\d+) \|", second, re.MULTILINE)) == 33
+    tests: dict[str, str] = {}
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        name = path.relative_to(ROOT / "tests").with_suffix("").as_posix()
+        tests[name.removeprefix("sources/")] = path.read_text(encoding="utf-8")
+    for row in re.findall(r"^\| \d+ \|.*$", table, re.MULTILINE):
+        file = ""
+        for named, test in re.findall(r"`([\w/]*::|…)(test_\w+)`", row):
+            file = file if named == "…" else named.removesuffix("::")
+            assert f"\ndef {test}" in tests.get(file, ""), (file, test)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+import os
+import subprocess
+import sys
 import zipfile
 
 import pytest
@@ -148,3 +152,19 @@ def test_what_is_not_well_formed_loses_no_text_and_makes_up_no_column(
     # The same where what is odd stands somewhere else in the document.
     assert chapters.of(f'{page}<P A=">">') == (section,)
     assert text.plain(f'{page}<P A=">">'.encode()).text == plain
+
+
+def test_the_platforms_encoding_changes_nothing() -> None:
+    file = ROOT / "tests" / "fixtures" / "dart" / "docs_cp949.zip"
+    program = (
+        "import hashlib, pathlib, sys\n"
+        "from include.sources.dart import documents\n"
+        "found = documents.read(pathlib.Path(sys.argv[1]).read_bytes(), '20260915000777')\n"
+        "print(found.encoding, hashlib.sha256(found.text.encode('utf-8')).hexdigest())\n"
+    )
+    here = documents.read(file.read_bytes(), "20260915000777")
+    assert "똠방각하" in here.text
+    environment = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PATH": os.environ["PATH"]}
+    command = [sys.executable, "-c", program, str(file)]
+    told = subprocess.run(command, env=environment, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert told.split() == ["cp949", hashlib.sha256(here.text.encode("utf-8")).hexdigest()]

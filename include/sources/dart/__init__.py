@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from include.contract import Source
-from include.sources.dart import finance, report, streams
+from include.sources.dart import docs, finance, report, streams
 from include.sources.dart.answers import HOST
 from include.sources.dart.bodies import readings
 from include.sources.dart.sync import CATEGORIES, MOST_LOOKBACK, Choice
@@ -11,7 +11,7 @@ from include.sources.dart.sync import CATEGORIES, MOST_LOOKBACK, Choice
 __all__ = ["CATEGORIES", "MOST_LOOKBACK", "Choice", "readings", "source"]
 
 # Category of the sync → its stream, in the order in which they are shown.
-_SYNC = {"finance": finance.stream, "report": report.stream}
+_SYNC = {"finance": finance.stream, "report": report.stream, "docs": docs.stream}
 
 
 def source(*, minutes: int = 5, is_on: bool = True, sync: Choice | None = None) -> Source:

@@ -29,7 +29,7 @@ from include.sources.dart.sets import Category
 from include.sources.dart.streams import HOST_GROUP, LEFT_FOR_DISCLOSURES
 
 JOB = "sync"
-CATEGORIES = ("finance", "report")
+CATEGORIES = ("finance", "report", "docs")
 # The due views look no further back.
 MOST_LOOKBACK = 120
 FAILURES_IN_A_ROW = 5

@@ -3,7 +3,7 @@
 from include.engine.migrations import run_sql_beside
 
 revision = "0020"
-down_revision = "0018"
+down_revision = "0019"
 
 
 def upgrade() -> None:
