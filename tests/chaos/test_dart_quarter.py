@@ -187,11 +187,12 @@ def dartlab(here: Quarter) -> Count:
     """Count what dartlab's rules ask for: twice a day all of a category whose table lacks a listed receipt number.
 
     Its list goes back 60 days; a quarter of another year than the calendar's is skipped; of what is empty nothing is
-    kept, so that it is asked for again; the interface gives the newest report alone, so that one that was corrected is
-    missing for ever. No limit of time or quota is counted against it.
+    kept, so that it is asked for again; rows of a period are replaced by those of the newest report, which is all that
+    the interface gives, so that one that was corrected is missing again (its defects 20 and 21). No limit of time or
+    quota is counted against it.
     """
     market, count = here.beside.filings.market, Count()
-    held: dict[str, set[str]] = {"finance": set(), "report": set()}
+    held: dict[tuple[str, int, int, str], str] = {}
     listed: list[Report] = []
     for day in days():
         for hour in ("03:00", "15:00"):
@@ -201,12 +202,13 @@ def dartlab(here: Quarter) -> Count:
                 there = market.with_data(report.company, report.year, report.code, now)
                 number = market.number(report)
                 for category, cost in (("finance", 2), ("report", len(FIELDS))):
-                    if number in held[category]:
+                    of = (category, report.company, report.year, report.code)
+                    if held.get(of) == number:
                         continue
                     count.requests += cost
                     if there is None or (category == "finance" and not has_statements(COMPANIES, report.company)):
                         continue
-                    held[category].add(market.number(there))
+                    held[of] = market.number(there)
                     count.sets.add((report.company, report.year, report.code))
         listed += [
             each
