@@ -117,8 +117,12 @@ def _get(cache: Cache, options: argparse.Namespace) -> int:
     except UnsafeName as unsafe:
         raise CommandRefused(str(unsafe)) from None
     _show(done, cache, options)
+    if not done.found and done.trouble:
+        print(f"FAILED – nothing of {options.release} is here, and the Hub: {done.trouble}.", file=sys.stderr)
+        return 1
     if not done.found:
         print(f"NOTHING – the Hub has no file of {options.release}.")
+        return 0
     return _ending(done, cache)
 
 

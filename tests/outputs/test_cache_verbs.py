@@ -90,7 +90,11 @@ def test_what_cannot_be_done_is_said_and_the_exit_code_says_so_too(
     run: Cli, hub: Hub, running: RunningSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", lambda seconds: None)
+    code, said = run("get", "--release", "finra/short_volume")
+    assert (code, said.startswith("FAILED – nothing of finra/short_volume is here")) == (1, True), "no repository"
     publish(hub, {SEPTEMBER: sessions(MONDAY)})
+    code, said = run("get", "--release", "krx/prices")
+    assert (code, said) == (0, "NOTHING – the Hub has no file of krx/prices.\n"), "an answer, and not the same"
     assert "REFUSED – There is no release 'finra'" in run("repair", "--release", "finra")[1]
     assert run("get")[0] == run("get", SEPTEMBER, "--release", "finra/short_volume")[0] == 1
     assert run("get", "../out")[0] == 1
