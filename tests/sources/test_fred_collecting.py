@@ -330,7 +330,7 @@ def test_how_old_a_series_may_be_goes_by_its_frequency(desk: Callable[..., Desk]
     # A month on with nothing new: that is long for days and weeks, and nothing for months and quarters.
     here.place.at(evening(FIRST + timedelta(days=30)))
     assert {row["series_id"] for row in here.place.sql(overdue)} == {EARLY, "ICSA"}
-    audit.audit(here.place.url, (here.stream,), None, timedelta(hours=1))
+    audit.audit(here.place.url, (here.stream,), None, audit.Limits(), "a test", has_github=False)
     told = {row["incident_key"]: row["text"] for row in incidents.listed(here.place.url)}
     assert "ICSA (Weekly, Ending Friday) had nothing new since" in told["doubtful/fred.observations"]
     assert "UNRATE" not in told["doubtful/fred.observations"]
@@ -339,7 +339,7 @@ def test_how_old_a_series_may_be_goes_by_its_frequency(desk: Callable[..., Desk]
     here.switch("end", series="ICSA", last="2026-10-09", at="2026-10-21T09:00:00-05:00")
     here.poll(FIRST + timedelta(days=91))
     assert not here.place.sql(overdue)
-    audit.audit(here.place.url, (here.stream,), None, timedelta(hours=1))
+    audit.audit(here.place.url, (here.stream,), None, audit.Limits(), "a test", has_github=False)
     assert "doubtful/fred.observations" not in {row["incident_key"] for row in incidents.listed(here.place.url)}
 
 

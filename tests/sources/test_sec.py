@@ -498,13 +498,13 @@ def test_a_form_that_was_renamed_stays_in_its_family_and_one_that_fell_silent_sh
     streams = (registry.stream("sec.index"),)
     here.at(at(last, 23, 30))
     windows.declare(here.url, streams)
-    audit.audit(here.url, streams, None, timedelta(hours=1))
+    audit.audit(here.url, streams, None, audit.Limits(), "a test", has_github=False)
     told = "select closed_at is null as is_open, text from ops.incidents where incident_key = 'doubtful/sec.index'"
     (incident,) = here.sql(told)
     assert incident["is_open"]
     assert "forms of the family N-OLD were filed last on 2024-12-17" in incident["text"]
     here.sql("delete from filings.sec_daily_index where form = 'N-OLD'")
-    audit.audit(here.url, streams, None, timedelta(hours=1))
+    audit.audit(here.url, streams, None, audit.Limits(), "a test", has_github=False)
     assert not here.sql(told)[0]["is_open"]
 
 
