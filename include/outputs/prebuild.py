@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from include.engine.db import Connection, Row, query
+from include.engine.db import Connection, Row, query, transaction
 from include.outputs import outbox, parquet
 from include.outputs.lease import NotClaimed, PublishLease, claim, give_back_quietly, renewed
 from include.outputs.parquet import Written
@@ -59,6 +59,12 @@ class Piece:
     rows: int
     digest: bytes
     newest_fetch: int | None
+
+
+def unready(url: str, streams: Sequence[str]) -> list[Row]:
+    """Return those of the streams whose newest window is not over, or failed; the failed ones first."""
+    with transaction(url, application="daybook prebuild", statement_timeout=15) as connection:
+        return connection.execute(query("prebuild.unready"), {"streams": list(streams)}).fetchall()
 
 
 def prebuild(

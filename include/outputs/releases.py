@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from include.contract import Table
-from include.outputs import shapes
+from include.outputs import shapes, shapes_dart
 from include.outputs.release import BULK as BULK
 from include.outputs.release import Part as Part
 from include.outputs.release import Release as Release
@@ -40,6 +40,14 @@ def _whole(name: str, title: str, table: str, terms: Terms, **more: Any) -> Rele
 def _view(name: str, title: str, shape: Table, terms: Terms, made_from: tuple[str, ...], **more: Any) -> Release:
     """A release of one file, read from a view."""
     return _whole(name, title, shape.qualified, terms, shape=shape, made_from=made_from, **more)
+
+
+def _companies(name: str, title: str, shape: Table, terms: Terms, made_from: tuple[str, ...]) -> Release:
+    """A release of a file for each company: large, as all of them may change at once."""
+    path = f"{name}/{{company}}.parquet"
+    return Release(
+        name, title, shape.qualified, path, "company", terms, shape=shape, made_from=made_from, priority=BULK
+    )
 
 
 # Tables that no stream writes, and that releases are made from.
@@ -74,6 +82,42 @@ RELEASES: tuple[Release, ...] = (
         _DART,
         priority=50,
     ),
+    _companies(
+        "dart/finance",
+        "Statements of Korean companies as reported, by company, with every report that restated them (DART)",
+        shapes_dart.FINANCE,
+        _DART,
+        ("filings.dart_statements", "filings.dart_corps"),
+    ),
+    _companies(
+        "dart/report",
+        "Items of Korean companies' periodic reports as given, by company (DART)",
+        shapes_dart.REPORT,
+        _DART,
+        ("filings.dart_report_items", "filings.dart_corps"),
+    ),
+    _companies(
+        "dart/docs",
+        "Text of Korean companies' periodic reports, by company and chapter (DART)",
+        shapes_dart.DOCS,
+        _DART,
+        ("filings.dart_docs",),
+    ),
+    Release(
+        "dart/scan",
+        "All Korean companies at once: what changed between reports, statements, items by type (DART)",
+        "",
+        "dart/scan/{scan}.parquet",
+        "scan",
+        _DART,
+        made_from=(
+            "filings.dart_statements",
+            "filings.dart_report_items",
+            "filings.dart_docs",
+            "filings.dart_corps",
+            "dartbrief.disclosures",
+        ),
+    ),
     # Off: the SEC's own bulk file is the original, and 18,000 files are a day's commits.
     Release(
         "edgar/finance",
@@ -96,18 +140,6 @@ RELEASES: tuple[Release, ...] = (
         shape=shapes.ANALYSES,
         made_from=("dartbrief.analysis_cache",),
         priority=50,
-    ),
-    _months(
-        "dart/finance",
-        "Statements of Korean companies as reported, of every report, by end of period (DART)",
-        "filings.dart_statements",
-        _DART,
-    ),
-    _months(
-        "dart/report",
-        "Items of periodic reports of Korean companies, of every report, by end of period (DART)",
-        "filings.dart_report_items",
-        _DART,
     ),
     _whole(
         "metadata/dartList",

@@ -26,3 +26,20 @@ on conflict (release, part, company) do update
 -- name: used
 -- The files of pieces that are still needed.
 select distinct sha256 from publish.pieces where release = %(release)s and sha256 is not null;
+
+-- name: kinds
+-- The types of report items that are held, each with all fields that its rows have.
+select i.endpoint, array_agg(distinct f.name order by f.name) as fields
+  from filings.dart_report_items i cross join lateral jsonb_object_keys(i.item_values) as f (name)
+ group by i.endpoint
+ order by i.endpoint;
+
+-- name: unready
+-- Streams whose newest window is not over, or failed.
+select n.stream, n.cycle_status, coalesce(n.failure_cause_summary, n.failure_reason, 'without a word') as failure_reason
+  from (select distinct on (c.stream) c.stream, c.cycle_status, c.failure_reason, c.failure_cause_summary
+          from collect.cycles c
+         where c.stream = any(%(streams)s) and c.window_start is not null and c.cycle_status <> 'NOT_STARTED'
+         order by c.stream, c.window_start desc) n
+ where n.cycle_status in ('FAILED', 'PENDING', 'RUNNING')
+ order by n.cycle_status, n.stream;
