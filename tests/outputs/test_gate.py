@@ -155,10 +155,3 @@ def test_the_card_and_the_manifest_say_what_is_there_and_are_sent_when_they_chan
     told = json.loads(download(hub, card.manifest_path("finra/short_volume")))
     assert [line["rows"] for line in told["listed"]] == [6, 12]
     assert len(commits(database)) == 2
-
-
-def test_how_crowded_a_repository_is_can_be_asked(waiting: str, hub: Hub, root: Path, running: RunningSandbox) -> None:
-    run(waiting, hub, root)
-    assert publisher.crowded(waiting, 1) == []
-    (found,) = publisher.crowded(waiting, 0)
-    assert (found["repository"], found["commits"], found["files"]) == (hub.repository, 1, 1)
