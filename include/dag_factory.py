@@ -113,6 +113,9 @@ def newcomers_dag(source: Source, dag_id: str, times: When, *, streams: Sequence
         start_date=START,
         catchup=False,
         max_active_runs=1,
+        # Years of thousands of companies are long work that nobody waits for: one place of the pool of lanes stays for
+        # what somebody asked for.
+        max_active_tasks=1,
         default_args=DEFAULTS,
         doc_md=_NEWCOMERS.format(
             source=source.title, when=times.words, after=after, limit=limit, streams=", ".join(streams)
