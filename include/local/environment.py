@@ -129,7 +129,12 @@ def build(
 
 def of_sandbox(url: str) -> dict[str, str]:
     """Connections to a sandbox: every upstream under its usual name and host, with a key that opens nothing."""
-    values = {"DAYBOOK_SANDBOX_URL": url, "ANALYSIS_SCHEDULER_AUTO_START": "true"}
+    values = {
+        "DAYBOOK_SANDBOX_URL": url,
+        "ANALYSIS_SCHEDULER_AUTO_START": "true",
+        # Ten years of every company's reports would keep lanes and files busy for longer than a demo lasts.
+        "NEW_STOCK_LIMIT": "0",
+    }
     for source in registry.sources():
         connection = {"conn_type": "http", "host": source.hosts[0], "password": "sandbox-key"}
         if source.login_header:

@@ -94,7 +94,7 @@ ANALYSES = Table(
         Column("kind", "text", "Kind of filing, which chose the prompt", True),
         Column("sentiment", "text", "positive, negative or neutral", True),
         Column("summary", "text", "The summary"),
-        Column("key_points", "text", "Its points, as JSON", True),
+        Column("key_points", "text", "Its points, joined by |||", True),
         Column("model", "text", "Model that wrote it", True),
         Column("prompt_version", "text", "Wording of the prompt", True),
         Column("completed_at", "timestamptz", "When it was accepted"),
