@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from include import registry
+from include import registry, settings
 from include.local import doctor, pools, provision
 from include.local.rest import Airflow
 from include.settings import ROOT, SettingError
@@ -205,8 +205,15 @@ def test_the_compose_stack_gets_the_same_pools_and_leaves_a_resized_one_alone(
     assert "airflow pools import config/pools.json" not in init
 
 
-@pytest.mark.parametrize("name", ["AI_CONCURRENCY", "AIRFLOW__CORE__PARALLELISM"])
-@pytest.mark.parametrize("value", ["many", "-1", "0"])
+@pytest.mark.parametrize("value", ["", "0", "-1"])
+def test_no_number_of_analyses_means_sixty(value: str) -> None:
+    assert settings.load({"AI_CONCURRENCY": value}).ai_concurrency == 60
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("AI_CONCURRENCY", "many"), *(("AIRFLOW__CORE__PARALLELISM", value) for value in ("many", "-1", "0"))],
+)
 def test_a_size_that_cannot_be_is_refused_by_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
