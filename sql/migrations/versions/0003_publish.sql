@@ -238,7 +238,9 @@ create view publish.behind as
        -- A release that is not divided is built from all parts of its tables together.
        and not exists (select from publish.built b
                         where s.table_name = any(b.tables) and b.partition = 'all'
-                          and b.version >= (select sum(t.version) from publish.stale t where t.table_name = any(b.tables)));
+                          and b.version >= (select sum(t.version) from publish.stale t where t.table_name = any(b.tables)))
+       -- A table whose files are by company is behind by company: nothing is built from its months.
+       and not exists (select from publish.stale t where t.table_name = s.table_name || ':company');
 comment on view publish.behind is 'Parts of tables that changed and that no release was built from since';
 
 -- Functions lock in one statement and read the clock in the next, so that a wait for the lock cannot make a lease
