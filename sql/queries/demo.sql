@@ -15,10 +15,13 @@ select (select cycle_status from newest) as cycle_status,
        (select count(*) from collect.quarantine q where q.stream = %(stream)s and q.state = 'open') as quarantined;
 
 -- name: files
--- Files of a source's releases that the Hub has confirmed, with their commits; of one that was sent twice the newer.
+-- Files that are made from these tables, with their commits; of one that was sent twice the newer.
 select distinct on (f.path) f.path, f.sha256, f.rows, f.state, c.commit_oid, c.repository
   from publish.files f left join publish.commits c on c.commit_id = f.commit_id
- where f.release like %(source)s || '/%%' and f.state in ('published', 'waiting', 'refused')
+ where f.state in ('published', 'waiting', 'refused')
+   and exists (select from publish.built b
+                where b.release = f.release
+                  and exists (select from unnest(b.tables) t where split_part(t, ':', 1) = any(%(tables)s)))
  order by f.path, f.file_id desc;
 
 -- name: waiting
