@@ -39,11 +39,12 @@ class Job:
 
 @dataclass(frozen=True)
 class InFlight:
-    """What the model was given; `age` is None while it may still be on its way there."""
+    """What the model was given; `submitted_at` and `age` are None while it may still be on its way there."""
 
     rcept_no: str
     token: UUID
     response_id: str
+    submitted_at: datetime | None
     age: timedelta | None
 
 
@@ -171,9 +172,14 @@ def put_back(
 
 
 def lose(connection: Connection, flight: InFlight) -> str | None:
-    """Have a job that the model forgot given to it again; None where it may still be on its way, or is another's."""
+    """Have a job that the model forgot given to it again.
+
+    None where it is another's, may still be on its way, or was when it was looked at: that the model did not know it
+    then says nothing of a job that reached it after the look.
+    """
     values = {
-        "rcept_no": flight.rcept_no, "token": flight.token, "response_id": flight.response_id, "most": MOST_LOSSES
+        "rcept_no": flight.rcept_no, "token": flight.token, "response_id": flight.response_id,
+        "submitted_at": flight.submitted_at, "most": MOST_LOSSES,
     }  # fmt: skip
     row = connection.execute(query("analysis.lose"), values).fetchone()
     return row["status"] if row else None
@@ -182,7 +188,10 @@ def lose(connection: Connection, flight: InFlight) -> str | None:
 def in_flight(connection: Connection, after: str, most: int) -> list[InFlight]:
     """Return what the model was given, after a receipt number, at most so many."""
     rows = connection.execute(query("analysis.in_flight"), {"after": after, "most": most}).fetchall()
-    return [InFlight(row["rcept_no"], row["claim_token"], row["llm_response_id"], row["age"]) for row in rows]
+    return [
+        InFlight(row["rcept_no"], row["claim_token"], row["llm_response_id"], row["submitted_at"], row["age"])
+        for row in rows
+    ]
 
 
 def standing(connection: Connection) -> Standing:

@@ -46,7 +46,7 @@ select dartbrief.put_back(%(rcept_no)s, %(token)s, %(wait)s, %(error)s, %(lost)s
 
 -- name: lose
 -- The model forgot a job.
-select dartbrief.lose(%(rcept_no)s, %(token)s, %(response_id)s, %(most)s) as status;
+select dartbrief.lose(%(rcept_no)s, %(token)s, %(response_id)s, %(submitted_at)s, %(most)s) as status;
 
 -- name: model_away
 -- The model does not answer; since when.
@@ -57,8 +57,8 @@ select dartbrief.model_away(%(pause)s) as since;
 select dartbrief.model_back() as since;
 
 -- name: in_flight
--- What the model was given, after a receipt number, so many; how long ago, where it is known to have it.
-select a.rcept_no, a.claim_token, a.llm_response_id, collect.clock() - a.submitted_at as age
+-- What the model was given, after a receipt number, so many; when and how long ago, where it is known to have it.
+select a.rcept_no, a.claim_token, a.llm_response_id, a.submitted_at, collect.clock() - a.submitted_at as age
   from dartbrief.analysis_cache a
  where a.status in ('PROCESSING', 'BODY_PROCESSING') and a.llm_response_id is not null and a.rcept_no > %(after)s
  order by a.rcept_no limit %(most)s;

@@ -3,6 +3,7 @@ every step."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -301,6 +302,35 @@ def test_a_worker_that_is_killed_at_any_step_loses_nothing_and_nothing_is_analys
     assert (row["status"], row["retry_count"], office.slots()) == ("COMPLETED", 0, 0), row
     assert office.made() == {number: 1}
     assert row["lost_count"] == (1 if step == "begun" else 0)
+
+
+def test_a_job_that_reaches_the_model_after_a_look_that_did_not_find_it_is_not_given_to_it_twice(
+    office: Office,
+) -> None:
+    number = office.file(1)
+    looked, reached = threading.Event(), threading.Event()
+
+    def answered(state: str) -> None:
+        looked.set()
+        assert reached.wait(30)
+
+    def look() -> None:
+        office.poll(answered, by="another loop")
+
+    loop = threading.Thread(target=look)
+
+    def between(step: str) -> None:
+        if step == "begun":
+            loop.start()
+            assert looked.wait(30)
+
+    office.submit(between)
+    reached.set()
+    loop.join()
+    row = office.row(number)
+    assert (row["status"], row["lost_count"], office.slots()) == ("PROCESSING", 0, 1), row
+    settle(office, minutes=2)
+    assert (office.status(number), office.made()) == ("COMPLETED", {number: 1})
 
 
 def test_a_poll_loop_that_is_killed_before_a_verdict_leaves_it_to_the_next(office: Office) -> None:

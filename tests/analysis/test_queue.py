@@ -157,7 +157,7 @@ def test_a_worker_whose_claim_was_taken_can_change_nothing(office: Office) -> No
     assert dead is not None
     assert living is not None
     assert living.rcept_no == dead.rcept_no
-    flight = queue.InFlight(dead.rcept_no, dead.token, "resp_x", None)
+    flight = queue.InFlight(dead.rcept_no, dead.token, "resp_x", None, None)
     with connect(office.place.url, autocommit=True) as connection:
         assert begin(connection, dead) is None
         assert not queue.submitted(connection, dead, "resp_x")

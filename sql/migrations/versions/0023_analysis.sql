@@ -364,7 +364,8 @@ end $$;
 comment on function dartbrief.put_back(text, uuid, interval, text, integer) is
     'Give a job back without counting a failure: what it needed could not be asked, or its worker stops in good order; a lost answer is counted as such';
 
-create function dartbrief.lose(p_rcept_no text, p_token uuid, p_response_id text, p_most integer) returns text
+create function dartbrief.lose(p_rcept_no text, p_token uuid, p_response_id text, p_submitted_at timestamptz,
+                               p_most integer) returns text
 language plpgsql volatile as $$
 declare v_status text; t timestamptz := collect.clock();
 begin
@@ -376,15 +377,16 @@ begin
            claim_token = null, claimed_until = null, llm_response_id = null, submitted_at = null, updated_at = t,
            error = format('the model no longer knows %s', p_response_id)
      where a.rcept_no = p_rcept_no and a.claim_token = p_token and a.llm_response_id = p_response_id
-       and a.status = 'PROCESSING' and (a.submitted_at is not null or a.claimed_until <= t)
+       and a.status = 'PROCESSING' and a.submitted_at is not distinct from p_submitted_at
+       and (a.submitted_at is not null or a.claimed_until <= t)
     returning a.status into v_status;
     if found then
         perform dartbrief.release(p_rcept_no);
     end if;
     return v_status;
 end $$;
-comment on function dartbrief.lose(text, uuid, text, integer) is
-    'The model forgot it, as one that was restarted does: given to it once more, uncounted so many times; null: it may be on its way';
+comment on function dartbrief.lose(text, uuid, text, timestamptz, integer) is
+    'The model forgot it, as one that was restarted does: given to it once more, uncounted so many times; null: it was or is on its way since it was looked at';
 
 -- the model ------------------------------------------------------------------------------------------------
 
