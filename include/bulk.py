@@ -8,9 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from include.shapes import Rejected
+
+
+class Body(Protocol):
+    """The decoded bytes of a stored answer, to be read as a stream or, where they are small, whole."""
+
+    def open(self) -> BinaryIO:
+        """Open the bytes for reading from the start; the caller closes the stream."""
+        ...
+
+    def read(self) -> bytes:
+        """Return all bytes."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -19,8 +31,9 @@ class Archive:
 
     What is kept of it are its directory, which is the answer, and those members that differ from the ones held, each as
     an answer to a unit of its own. `name` says whose members are compared with whose. `unit_of` gives a member's unit
-    by its name, None where the name is not one that the upstream gives. A member that would unpack to more than
-    `most_bytes` is put aside, and so is an archive that has less than `least_share` of the members of the one before.
+    by its name, None where the name is not one that the upstream gives; those named `unwanted` are given and left where
+    they are. A member that would unpack to more than `most_bytes` is put aside, and so is an archive that has less than
+    `least_share` of the members of the one before.
     Every `whole_after` at least all of it is read, and compared by content.
     """
 
@@ -29,6 +42,7 @@ class Archive:
     most_bytes: int = 256 << 20
     least_share: float = 0.8
     whole_after: timedelta = timedelta(days=7)
+    unwanted: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -52,6 +66,6 @@ class Making:
 
     of: str
     path: Callable[[str], str]
-    make: Callable[[str, bytes | None, BinaryIO], Made]
+    make: Callable[[str, Body | None, BinaryIO], Made]
     part_bytes: int = 64 << 20
     part_units: int = 500

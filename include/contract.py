@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import Any, Literal
 
 from include.bulk import Archive as Archive
+from include.bulk import Body as Body
 from include.bulk import Made as Made
 from include.bulk import Making as Making
 from include.reach import Credentials as Credentials
@@ -79,18 +80,6 @@ class Request:
     is_known: bool = False
     archive: Archive | None = None
     awaits_change: bool = False
-
-
-class Body(Protocol):
-    """The decoded bytes of a stored answer, to be read as a stream or, where they are small, whole."""
-
-    def open(self) -> BinaryIO:
-        """Open the bytes for reading from the start; the caller closes the stream."""
-        ...
-
-    def read(self) -> bytes:
-        """Return all bytes."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ SOURCES: tuple[Source, ...] = (
     sec.source(_listed("sec.yaml"), _listed("sec_sp500.yaml")),
     kind.SOURCE,
     ecos.source(_some(_listed("ecos_series.yaml"), settings.groups_of(settings.ECOS_GROUPS), settings.ECOS_GROUPS)),
-    edgar.SOURCE,
+    edgar.source(_listed("edgar.yaml")),
     dart.source(minutes=settings.monitor_minutes(), is_on=settings.monitor_is_on(), sync=_sync()),
 )
 

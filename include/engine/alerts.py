@@ -6,6 +6,7 @@ kept afterwards. Never: nothing is sent from here (see `include.ops.slack`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from include.engine.db import Connection, Row, query, transaction
@@ -20,6 +21,18 @@ class AlertRefused(Exception):
 def put(connection: Connection, *, key: str, severity: Severity, text: str) -> None:
     """Put a message into the outbox, in the caller's transaction; a key that is there already changes nothing."""
     connection.execute(query("alerts.put"), {"key": key, "severity": severity, "text": text})
+
+
+def unknown_columns(connection: Connection, stream: str, columns: Sequence[str], unit: str, kept: str) -> None:
+    """Tell once that an upstream sends columns that nobody knows; `kept` says where their values are meanwhile."""
+    if columns:
+        put(
+            connection,
+            key=f"unknown-columns/{stream}/{'/'.join(sorted(columns))}"[:500],
+            severity="warning",
+            text=f"{stream} sends columns that nobody knows yet: {', '.join(columns)[:500]} (first seen in {unit}). "
+            f"{kept}",
+        )
 
 
 def put_aside(url: str) -> list[Row]:

@@ -17,7 +17,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from include.contract import Ask, CycleStatus, Made, Making, Mode, Outcome, Stream
-from include.engine import incidents, jobs, plan, stage, windows
+from include.engine import alerts, incidents, jobs, plan, stage, windows
 from include.engine.db import Connection, Row, connect, query, told
 from include.engine.files import Draft, FileStore
 from include.engine.lease import Lease, claim, renewed
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 # After how many files, or seconds, what was made is written down.
 FLUSH_FILES, FLUSH_SECONDS = 50, 20.0
+UNKNOWN = "The answers that have them are held unchanged; declare them, raise the parser's version, and replay."
 # How soon a window looks again whether others have ended their parts.
 LOOK_AGAIN = timedelta(seconds=30)
 
@@ -334,7 +335,7 @@ def _make(worker: Worker, making: Making, store: FileStore, row: Row, batch: _Ba
     unit, path = row["unit"], ""
     try:
         path = making.path(unit)
-        body = None if row["sha256"] is None else worker.raw.body(bytes(row["sha256"])).read()
+        body = None if row["sha256"] is None else worker.raw.body(bytes(row["sha256"]))
         draft, made = store.draft(path, lambda target: making.make(unit, body, target))
     except OSError:
         raise
@@ -386,6 +387,8 @@ def _flush(lease: Lease, stream: Stream, making: Making, batch: _Batch) -> Count
                 },
             )
             _resolve(connection, lease, stream, batch)
+            for columns, unit in {tuple(map(told, m.unknown_columns)): r["unit"] for r, *_, m, _ in batch.made}.items():
+                alerts.unknown_columns(connection, stream.name, columns, unit, UNKNOWN)
         for row, path, reason in batch.refused:
             why = {"position": None, "reason": reason, "content": None}
             counts += Counts(quarantined=_put_aside(connection, lease, stream, row, "unit", why))

@@ -54,6 +54,8 @@ def difference(
     """Compare a directory with what is held; `by_content`: every member is wanted."""
     found, seen = Difference(), set[str]()
     for entry in entries:
+        if entry.name in archive.unwanted:
+            continue
         unit = archive.unit_of(entry.name)
         reason = None
         if unit is None:

@@ -231,11 +231,5 @@ def _tell_unknown_columns(connection: Connection, stream: Stream, readings: Sequ
         if reading.parsed
     }
     for columns, unit in found.items():
-        if columns:
-            alerts.put(
-                connection,
-                key=f"unknown-columns/{stream.name}/{'/'.join(sorted(columns))}"[:500],
-                severity="warning",
-                text=f"{stream.name} sends columns that nobody knows yet: {', '.join(columns)[:500]} (first seen in "
-                f"{unit}). Their values are kept in extra; declare them to make them columns of the table.",
-            )
+        kept = "Their values are kept in extra; declare them to make them columns of the table."
+        alerts.unknown_columns(connection, stream.name, columns, unit, kept)

@@ -16,7 +16,7 @@ from include.engine.files import FileStore
 from include.outputs import outbox
 from include.outputs.outbox import Built
 from include.outputs.parquet import Written
-from include.outputs.release import Release
+from include.outputs.release import Release, ReleaseError
 from include.outputs.store import OutboxStore
 
 _AT_ONCE = 500
@@ -55,19 +55,20 @@ def adopt(
         while rows := _due(connection, release, after):
             after = rows[-1]["path"]
             for row in rows:
-                company = row["path"].rpartition("/")[2].removesuffix(".parquet")
-                part = release.part(company)
-                if part.path != row["path"]:
-                    failed.append((company, f"{row['path']} is not where its release has it, {part.path}"))
-                elif time.monotonic() > until or (stop is not None and stop.is_set()):
-                    left.append(company)
+                try:
+                    part = release.part_at(row["path"])
+                except ReleaseError as wrong:
+                    failed.append((row["path"], str(wrong)))
+                    continue
+                if time.monotonic() > until or (stop is not None and stop.is_set()):
+                    left.append(part.name)
                 else:
                     try:
                         written = _copy(made, store, row)
                     except FileNotFoundError:
-                        failed.append((company, f"{row['path']} is not under {files_root}; replay its stream"))
+                        failed.append((part.name, f"{row['path']} is not under {files_root}; replay its stream"))
                         continue
-                    (queued if written else overtaken).append(company)
+                    (queued if written else overtaken).append(part.name)
                     if written:
                         with connection.transaction():
                             outbox.put(connection, release, part, written, source_run)

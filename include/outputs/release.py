@@ -16,6 +16,7 @@ from include.contract import Table
 WHOLE = "all"
 BULK = 200
 _COMPANY, _SCAN = re.compile(r"[0-9A-Za-z]{1,20}"), re.compile(r"[A-Za-z0-9_]+(/[A-Za-z0-9_]+)?")
+_SET = re.compile(r"[a-z]+/\d{4}Q[1-4]")
 _MONTH = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
 
 
@@ -53,7 +54,8 @@ class Release:
     `table` is the qualified name of the table or view that its rows are read from, `path` the pattern of its files in
     the repository (`{month}` stands for YYYY-MM), `cut` how it is divided: by the month of the session date, by the
     company (`{company}`, its number; `{folder}` are its last two digits, so that no folder grows large), into scans
-    over all companies (`{scan}`), which are built apart (`prebuild`) and go in one commit, or not at all. A view has a
+    over all companies (`{scan}`), which are built apart (`prebuild`) and go in one commit, or not at all, or into
+    members of quarterly sets (`{set}`, e.g. sub/2025Q4). A view has a
     `shape`, which declares its columns, and `made_from` names the tables whose changes make it out of date.
     `open_items_of` names the listing whose items its rows are, where those that have departed are left out,
     `whole_days_in` a view that says of each session date whether it is whole (`is_whole`): one that is not is left out
@@ -68,7 +70,7 @@ class Release:
     title: str
     table: str
     path: str
-    cut: Literal["month", "whole", "company", "scan"]
+    cut: Literal["month", "whole", "company", "scan", "set"]
     terms: Terms
     visibility: Literal["private", "public"] = "private"
     shape: Table | None = None
@@ -134,6 +136,8 @@ class Release:
             return Part(name, path, company=name)
         if self.cut == "scan" and _SCAN.fullmatch(name):
             return Part(name, self.path.replace("{scan}", name))
+        if self.cut == "set" and _SET.fullmatch(name):
+            return Part(name, self.path.replace("{set}", name))
         match = _MONTH.fullmatch(name)
         if self.cut != "month" or match is None:
             what = {
@@ -141,8 +145,22 @@ class Release:
                 "month": "is divided by months (YYYY-MM)",
                 "company": "has a file for each company",
                 "scan": "has a file for each scan",
+                "set": "has a file for each member of a quarter's set (sub/2025Q4)",
             }[self.cut]
             raise ReleaseError(f"Release {self.name} {what}; it has no part {name!r}.")
         year, month = int(match[1]), int(match[2])
         after = date(year + month // 12, month % 12 + 1, 1)
         return Part(name, self.path.replace("{month}", name), date(year, month, 1), after)
+
+    def part_at(self, path: str) -> Part:
+        """Return the part whose file has a path.
+
+        Raises:
+            ReleaseError: the release has no file there.
+        """
+        before, _, after = self.path.partition("{")
+        inner = path.removeprefix(before).removesuffix(after.rpartition("}")[2])
+        part = self.part(inner.rpartition("/")[2] if self.cut == "company" else inner)
+        if part.path != path:
+            raise ReleaseError(f"{path} is not where release {self.name} has it, {part.path}")
+        return part

@@ -131,6 +131,15 @@ RELEASES: tuple[Release, ...] = (
         is_on=False,
     ),
     Release(
+        "edgar/meta",
+        "Quarterly statement data sets of the SEC: submissions, presentation, tags, each by quarter (SEC)",
+        "",
+        "edgar/meta/{set}.parquet",
+        "set",
+        _SEC,
+        made_by="edgar.statements",
+    ),
+    Release(
         "analyses",
         "Summaries of Korean filings by a language model, by month of receipt",
         shapes.ANALYSES.qualified,

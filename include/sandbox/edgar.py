@@ -1,4 +1,4 @@
-"""The SEC's bulk files as a part of its stand-in: the file of all companies' facts, and one company's document.
+"""The SEC's bulk files as a part of its stand-in: all companies' facts, one company's, statement data sets.
 
 Promises: a day's file appears in the night of New York and stays until the next; it has an ETag, a date and a length,
 and its bytes are given by range where the stand-in is told to honour that, which it is until told otherwise. Never: a
@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 
 from include.sandbox import absent
 from include.sandbox.edgar_bulk import Bulk, document
+from include.sandbox.edgar_sets import Sets
 from include.sandbox.exchange import (
     Answer,
     Call,
@@ -31,6 +32,9 @@ from include.sandbox.exchange import (
 )
 
 BULK = "/Archives/edgar/daily-index/xbrl/companyfacts.zip"
+_SET = re.compile(r"/files/dera/data/financial-statement-data-sets/(?P<year>20[0-9]{2})q(?P<number>[1-4])\.zip")
+# So many days after its end a quarter's statement data set is there.
+SET_DAYS = 20
 _COMPANY = re.compile(r"/api/xbrl/companyfacts/CIK(?P<cik>[0-9]{10})\.json")
 NEW_YORK = ZoneInfo("America/New_York")
 FIRST_DAY = date(2026, 1, 1)
@@ -44,7 +48,8 @@ class Plan:
     """What was told: how the file changes, whether ranges are honoured, what is broken in it, when none is built.
 
     `ranges` is `yes`, `no` or `blind` (a range is given whatever `If-Range` says); `spoilt` are companies by number
-    whose member is broken, and how; `stands` keeps the file of an instant.
+    whose member is broken, and how; `stands` keeps the file of an instant. `rebuilt` counts how often the statement
+    data sets were built anew, before which they have no dimensions if `is_old`.
     """
 
     changed: float = 0.05
@@ -55,6 +60,8 @@ class Plan:
     validators: bool = True
     stands: datetime | None = None
     spoilt: tuple[tuple[int, str], ...] = ()
+    rebuilt: int = 0
+    is_old: bool = False
 
 
 class Edgar:
@@ -97,6 +104,8 @@ class Edgar:
         path = call.plain_path
         if path == BULK:
             return self._archive(call)
+        if found := _SET.fullmatch(path):
+            return self._set(call, int(found["year"]), int(found["number"]))
         if asked := _COMPANY.fullmatch(path):
             day = self.day_at(call.at)
             for company in self.bulk().on(day):
@@ -105,13 +114,31 @@ class Edgar:
             return absent.no_such_key(call)
         return None
 
+    def sets(self) -> Sets:
+        """The statement data sets as they are built now."""
+        plan = self._plan
+        return Sets(self._world.seed, self._world.companies, plan.rebuilt, has_segments=not plan.is_old)
+
+    def _set(self, call: Call, year: int, number: int) -> Answer:
+        """A quarter's statement data set, refused as long as it is not there."""
+        end = date(year + number // 4, 3 * number % 12 + 1, 1) + timedelta(days=SET_DAYS - 1)
+        there = datetime.combine(end, BUILT, NEW_YORK)
+        if call.at < there or (year, number) < (2009, 1):
+            return absent.access_denied(call)
+        body = self.sets().archive(year, number)
+        return self._zip(call, body, f'"{len(body):x}-{self._plan.rebuilt:x}"', there.astimezone(UTC))
+
     def _archive(self, call: Call) -> Answer:
         plan, day = self._plan, self.day_at(call.at)
         body = _built(self.bulk(), day, plan.spoilt)
-        tag = f'"{len(body):x}-{day:x}-{len(plan.spoilt):x}"'
+        return self._zip(call, body, f'"{len(body):x}-{day:x}-{len(plan.spoilt):x}"', self.built_at(day))
+
+    def _zip(self, call: Call, body: bytes, tag: str, built_at: datetime) -> Answer:
+        """An archive, with ranges and validators as told."""
+        plan = self._plan
         headers: tuple[tuple[str, str], ...] = (("Content-Type", "application/zip"),)
         if plan.validators:
-            headers += (("ETag", tag), ("Last-Modified", http_date(self.built_at(day))))
+            headers += (("ETag", tag), ("Last-Modified", http_date(built_at)))
             if call.headers.get("if-none-match") == tag:
                 return Answer(304, b"", headers)
         if plan.ranges == "no":
@@ -153,6 +180,8 @@ class Edgar:
             "validators": plan.validators,
             "stands": plan.stands.isoformat() if plan.stands else None,
             "spoilt": [list(each) for each in plan.spoilt],
+            "rebuilt": plan.rebuilt,
+            "is_old": plan.is_old,
         }
 
 
@@ -205,19 +234,26 @@ def _spoil(plan: Plan, order: Mapping[str, Any]) -> Plan:
     return replace(plan, spoilt=(*plan.spoilt, (cik, str(how))))
 
 
+def _rebuild(plan: Plan, order: Mapping[str, Any]) -> Plan:
+    is_old = bool(order.get("old", False))
+    return replace(plan, rebuilt=plan.rebuilt + (not is_old), is_old=is_old)
+
+
 def _stand(plan: Plan, order: Mapping[str, Any]) -> Plan:
     at = order.get("at")
     return replace(plan, stands=None if at is None else instant_of(at, '"at"'))
 
 
 # days: how a day changes the file, and how small its companies are. ranges: whether they are honoured, and validators
-# given. spoil: a company's member; mend: all of them. stand: no newer file than that of an instant.
+# given. spoil: a company's member; mend: all of them. stand: no newer file than that of an instant. rebuild: all
+# statement data sets anew, or as they were of old.
 SWITCHES: Mapping[str, Callable[[Plan, Mapping[str, Any]], Plan]] = {
     "days": _days,
     "ranges": _ranges,
     "spoil": _spoil,
     "mend": lambda plan, order: replace(plan, spoilt=()),
     "stand": _stand,
+    "rebuild": _rebuild,
 }
 
 

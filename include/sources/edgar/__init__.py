@@ -1,20 +1,48 @@
-"""EDGAR in bulk: all companies' facts, from the file that the SEC builds anew each night."""
+"""EDGAR in bulk: all companies' facts, from the file that the SEC builds anew each night, and its quarterly sets."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from include.contract import Source
+from include.sources.edgar import set_streams
 from include.sources.edgar.streams import COMPANYFACTS_STREAM, DATA, FACTS_STREAM, WWW
 
-SOURCE = Source(
-    name="edgar",
-    title="EDGAR in bulk",
-    connection="sec",
-    hosts=(WWW, DATA),
-    streams=(COMPANYFACTS_STREAM, FACTS_STREAM),
-    needs_key=False,
-    needs_contact=True,
-    terms="SEC filings are public records; published privately.",
-    about="Each company's facts are a file, `edgar/finance/{last two digits of the CIK}/{CIK, ten digits}.parquet` "
-    "under DAYBOOK_FILES_ROOT, and `collect.made_files` says of which bytes it is made. A company that the SEC no "
-    "longer shows has a file without rows. The bulk file is a snapshot: its past cannot be asked for.",
-)
+CONFIGURATION = "config/edgar.yaml"
+
+
+class ChoiceUnfit(Exception):
+    """What is wanted of EDGAR cannot be read; the text says where and what would do."""
+
+
+def source(configured: Any) -> Source:
+    """Return the source that collects what the configuration names.
+
+    Args:
+        configured: as read from `config/edgar.yaml`.
+
+    Raises:
+        ChoiceUnfit: it has something that nobody knows.
+    """
+    given = configured if isinstance(configured, Mapping) else {}
+    if unknown := sorted(set(given) - {"numbers"}):
+        raise ChoiceUnfit(f"{CONFIGURATION} has {unknown[0]!r}, which nobody knows; it has numbers.")
+    numbers = given.get("numbers", False)
+    if not isinstance(numbers, bool):
+        raise ChoiceUnfit(f"{CONFIGURATION}: numbers is {numbers!r}; it is true or false.")
+    return Source(
+        name="edgar",
+        title="EDGAR in bulk",
+        connection="sec",
+        hosts=(WWW, DATA),
+        streams=(COMPANYFACTS_STREAM, FACTS_STREAM, *set_streams.streams(numbers=numbers)),
+        needs_key=False,
+        needs_contact=True,
+        terms="SEC filings are public records; published privately.",
+        about="Each company's facts are a file, `edgar/finance/{last two digits of the CIK}/{CIK, ten digits}.parquet` "
+        "under DAYBOOK_FILES_ROOT, and `collect.made_files` says of which bytes it is made. A company that the SEC no "
+        "longer shows has a file without rows. The bulk file is a snapshot: its past cannot be asked for. Statement "
+        "data sets are `edgar/meta/{sub, pre or tag}/{quarter}.parquet`; `mode=backfill` of `edgar_statements` asks "
+        "for those of a range, and its next window makes files.",
+    )

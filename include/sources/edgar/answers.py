@@ -16,8 +16,12 @@ _BLOCK_WORDS = (b"request rate threshold", b"undeclared automated tool", b"refer
 _HEAD = 4096
 
 
-def classify(answer: Answer) -> AnswerClass:
+def classify(answer: Answer, *, is_page_of_site: bool = False) -> AnswerClass:
     """Tell what came: data, an absence, a block or a fault.
+
+    Args:
+        answer: what came.
+        is_page_of_site: a page with this status is a block only where it says so.
 
     Raises:
         AnswerError: nothing, or something else than was asked for; in words.
@@ -31,7 +35,8 @@ def classify(answer: Answer) -> AnswerClass:
             raise AnswerError("the SEC answers 200 with nothing in it", may_pass=True)
         return AnswerClass.ERROR
     is_page = _PAGE.match(head) is not None
-    if is_page and (answer.status in (200, 403) or any(word in head.lower() for word in _BLOCK_WORDS)):
+    is_block = any(word in head.lower() for word in _BLOCK_WORDS)
+    if is_page and (is_block or (answer.status in (200, 403) and not is_page_of_site)):
         return AnswerClass.BLOCKED
     if answer.status == 404 or (answer.status == 403 and _STORE_SAYS.search(head)):
         return AnswerClass.NOT_YET if answer.request.expected else AnswerClass.ABSENT

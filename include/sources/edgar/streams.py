@@ -16,6 +16,7 @@ from include.contract import (
     AnswerClass,
     Archive,
     Ask,
+    Body,
     Budget,
     HostGroup,
     Made,
@@ -159,7 +160,7 @@ COMPANYFACTS_STREAM = Stream(
 )
 
 
-def make(unit: str, body: bytes | None, target: BinaryIO) -> Made:
+def make(unit: str, body: Body | None, target: BinaryIO) -> Made:
     """Write a company's file.
 
     Raises:
@@ -168,7 +169,7 @@ def make(unit: str, body: bytes | None, target: BinaryIO) -> Made:
     if body is None:
         finance_file.write_nothing(target)
         return Made(0)
-    facts = finance_file.convert(body, finance_file.cik_of(unit), target)
+    facts = finance_file.convert(body.read(), finance_file.cik_of(unit), target)
     return Made(len(facts.rows), facts.rejected, facts.unknown)
 
 
