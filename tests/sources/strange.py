@@ -1,15 +1,18 @@
 """Answers that nobody would send: what a stream must read, reject by name or refuse in words, and never stumble over.
 
-Promises: each document is changed in one place at a time, by everything that could stand there; deterministic.
+Promises: each document is changed in one place at a time, by everything that could stand there; bytes are cut, damaged,
+packed and put into other characters; deterministic.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator
+from random import Random
 from typing import Any
 
-from include.contract import AnswerClass, AnswerError, DefiniteRefusal, ParseError, Request, Stream, Unit
+from include.contract import AnswerClass, AnswerError, DefiniteRefusal, ParseError, QuotaUsedUp, Request, Stream, Unit
 from tests.sources.answers import answer
 
 VALUES: tuple[Any, ...] = (
@@ -46,14 +49,38 @@ def _with(document: Any, path: tuple[Any, ...], change: Any) -> Any:
     return copy
 
 
+def damaged(body: bytes, times: int = 40) -> Iterator[bytes]:
+    """The body cut, packed, in other characters, nested without end, and with bytes lost, added and repeated."""
+    yield from (body[: len(body) * cut // 20] for cut in range(20))
+    yield from (gzip.compress(body, mtime=0), b"\xef\xbb\xbf" + body, body + bytes(40), body + body)
+    text = body.decode("utf-8", "replace")
+    yield from (text.encode("utf-16"), text.encode("cp949", "replace"), json.dumps(text).encode())
+    yield from (b"null", b"[]", b"{}", b"[" * 20_000, b'{"a":' * 20_000, b"<a>" * 20_000)
+    chance = Random(len(body))
+    inserts = (b"\0", b"\xff", b"9" * 40, b"-", b'"', b"<", b"&", b"1e999999999", b"\n", b"|")
+    for _ in range(times if body else 0):
+        form, place = bytearray(body), chance.randrange(len(body))
+        match chance.randrange(4):
+            case 0:
+                form[place] = chance.randrange(256)
+            case 1:
+                del form[place : place + chance.randrange(1, 40)]
+            case 2:
+                form[place:place] = form[chance.randrange(len(form)) :][:80]
+            case _:
+                form[place:place] = chance.choice(inserts)
+        yield bytes(form)
+
+
 def check(stream: Stream, request: Request, body: bytes) -> int:
-    """Give a stream every strange form of a body; return how many of them it took for data.
+    """Give a stream every strange form of a body, of JSON each changed document too; return how many it took for data.
 
     Raises:
         AssertionError: it stumbled over one.
     """
-    forms = [json.dumps(each).encode() for each in changed(json.loads(body))]
-    forms += [body[: len(body) * cut // 20] for cut in range(20)]
+    forms = list(damaged(body))
+    if body.lstrip()[:1] in (b"{", b"["):
+        forms += [json.dumps(each).encode() for each in changed(json.loads(body))]
     read = 0
     for form in forms:
         given = answer(request, form)
@@ -63,7 +90,7 @@ def check(stream: Stream, request: Request, body: bytes) -> int:
             list(stream.follow(request, given))
             parsed = stream.parse(Unit(request.unit, request.session_date, (given,)))
             read += sum(1 for batch in parsed.batches for _ in batch.rows) > 0
-        except (ParseError, AnswerError, DefiniteRefusal):
+        except (ParseError, AnswerError, DefiniteRefusal, QuotaUsedUp):
             continue
         except Exception as stumble:
             raise AssertionError(f"{type(stumble).__name__}: {stumble}: {form[:400]!r}") from stumble

@@ -33,6 +33,7 @@ from include.contract import (
 from include.engine import cycle, lease, windows
 from include.engine.stage import Names
 from tests.fixtures_sandbox import Start
+from tests.sources import strange
 from tests.sources.answers import Fixture, answer, fixtures_of
 from tests.sources.places import Place, copy_ledger
 
@@ -235,6 +236,14 @@ def test_each_fixture_is_read_as_it_says(stream: Stream) -> None:
             assert table in stream.tables
             width = len(table.columns)
             assert all(len(row) in (width, width + 1) for row in of_table)
+
+
+@EACH_ASKING
+def test_strange_answers_are_read_refused_or_put_aside_and_never_stumbled_over(stream: Stream) -> None:
+    with_data = [(each, each.path.read_bytes()) for each in fixtures_of(stream) if each.answer_class == "data"]
+    for fixture, body in [(each, body) for each, body in with_data if len(body) < 6_000][:1]:
+        (request,) = stream.plan(Ask(Mode.POLL, pending=(fixture.key,)))
+        strange.check(stream, request, body)
 
 
 def told(stream: Stream, given: Answer) -> AnswerClass:

@@ -35,7 +35,7 @@ def told(is_empty: Callable[[Answer], bool]) -> Callable[[Answer], AnswerClass]:
                 return AnswerClass.ERROR
             try:
                 return AnswerClass.EMPTY if is_empty(answer) else AnswerClass.DATA
-            except msgspec.MsgspecError:
+            except (msgspec.MsgspecError, RecursionError):
                 return AnswerClass.ERROR
         if answer.status in (401, 403):
             _refuse(answer, is_page)

@@ -68,7 +68,7 @@ def classify_list(answer: Answer) -> AnswerClass:
         return AnswerClass.ERROR
     try:
         said = msgspec.json.decode(body, type=_Envelope)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise AnswerError(f"DART's answer is no JSON object, or was cut ({error})", may_pass=True) from None
     return _told(str(said.status), said.message)
 
@@ -91,7 +91,7 @@ def classify_archive(answer: Answer) -> AnswerClass:
         return AnswerClass.ERROR
     try:
         said = msgspec.json.decode(head, type=_Envelope)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         raise AnswerError("DART's answer is neither an archive nor an error of its own", may_pass=True) from None
     return _not_data(_told(str(said.status), said.message))
 
@@ -151,7 +151,22 @@ def rows_of(body: bytes) -> dict[str, Any]:
     Raises:
         ValueError: it is no JSON object.
     """
-    document = msgspec.json.decode(body)
+    try:
+        document = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ValueError(str(error)) from None
     if not isinstance(document, dict):
         raise ValueError("it is no object")
     return document
+
+
+def rows_that_lead_on(answer: Answer) -> dict[str, Any]:
+    """Return the same of an answer that is followed.
+
+    Raises:
+        AnswerError: it is no JSON object, so that nobody knows what it leads to.
+    """
+    try:
+        return rows_of(answer.body.read())
+    except ValueError as error:
+        raise AnswerError(f"DART's answer is no JSON object, or was damaged ({error})", may_pass=True) from None

@@ -62,7 +62,7 @@ def _document(body: bytes) -> BinaryIO:
         if members[0].file_size > LARGEST_DOCUMENT:
             raise ParseError(f"the document claims to have {members[0].file_size:,} bytes")
         return archive.open(members[0])  # type: ignore[return-value]
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, ValueError, RuntimeError, NotImplementedError) as error:
         raise ParseError(f"the archive cannot be opened: {error}") from None
 
 

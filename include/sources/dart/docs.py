@@ -37,7 +37,7 @@ from include.contract import (
     Unit,
 )
 from include.sources.dart import answers, documents, lists, periods, sync, titles
-from include.sources.dart.answers import HOST, NORMAL, rows_of
+from include.sources.dart.answers import HOST, NORMAL, rows_that_lead_on
 from include.sources.dart.disclosures import day_of
 from include.sources.dart.docs_tables import DOCS, DOCUMENTS, TABLES
 from include.sources.dart.periods import Period
@@ -244,8 +244,9 @@ def follow(asked: Request, answer: Answer) -> Sequence[Request]:
 
 def _listed(answer: Answer) -> Iterator[Report]:
     """Read the periodic reports that a page of the list names; what was withdrawn has none that holds."""
-    document = rows_of(answer.body.read())
-    for item in document.get("list") or () if document.get("status") == NORMAL else ():
+    document = rows_that_lead_on(answer)
+    items = document.get("list") if document.get("status") == NORMAL else None
+    for item in items if isinstance(items, list) else ():
         try:
             title, stock = titles.read(item["report_nm"]), item["stock_code"].strip()
             day, is_withdrawn = day_of(item["rcept_dt"]), "철" in item["rm"]

@@ -106,7 +106,7 @@ def members_of(archive: bytes) -> list[Member]:
                 name = each.filename.replace("\\", "/").rpartition("/")[2]
                 head = _DOCUMENT_NAME.search(reading.decode(content[:_HEAD]).text)
                 found.append(Member(name, content, " ".join(head[1].split()) if head else ""))
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, NotImplementedError) as error:
         raise ParseError(f"the archive cannot be read: {error}") from None
     if not found:
         raise ParseError("the archive holds no document")

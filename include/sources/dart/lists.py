@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from include.contract import Answer, Ask, Chunk, Mode, Request, Span
+from include.contract import Answer, AnswerError, Ask, Chunk, Mode, Request, Span
 from include.sources.dart.answers import HOST, NORMAL
 
 URL = f"{HOST}/api/list.json"
@@ -145,13 +145,16 @@ def first_request(asking: Asking, at: datetime | None) -> Request:
 
 def follow(request: Request, answer: Answer) -> Sequence[Request]:
     """Return the next page; the first one again where the number of rows changed on the way."""
-    page = msgspec.json.decode(answer.body.read(), type=Page)
+    try:
+        page = msgspec.json.decode(answer.body.read(), type=Page)
+        rows, pages = int(page.total_count), int(page.total_page)
+    except (msgspec.DecodeError, ValueError) as error:
+        raise AnswerError(f"a page of DART's list does not say which one it is ({error})", may_pass=True) from None
     about = request.about
     if page.status == NORMAL:
-        rows = int(page.total_count)
         # What differs once is remembered until the last page.
         said = rows if about["page"] == 1 or about["rows"] == rows else _DIFFERED
-        if about["page"] < int(page.total_page):
+        if about["page"] < pages:
             return (_page(request, about["round"], about["page"] + 1, said),)
     else:
         # A page that there was a moment ago, and is no more.

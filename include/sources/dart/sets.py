@@ -18,7 +18,7 @@ from zlib import crc32
 
 from include.contract import Answer, Ask, Chunk, Mode, Request, Span
 from include.sources.dart import periods
-from include.sources.dart.answers import HOST, NORMAL, rows_of
+from include.sources.dart.answers import HOST, NORMAL, rows_that_lead_on
 from include.sources.dart.lists import SEOUL
 from include.sources.dart.periods import Period
 
@@ -192,9 +192,10 @@ def follow(category: Category, asked: Request, answer: Answer) -> Sequence[Reque
 
 def _receipt_of(answer: Answer) -> str:
     """Return the newest report that an answer is from; empty where it has none."""
-    document = rows_of(answer.body.read())
+    document = rows_that_lead_on(answer)
     items = document.get("list") if document.get("status") == NORMAL else None
-    return max((str(item.get("rcept_no", "")) for item in items or () if isinstance(item, dict)), default="")
+    given = items if isinstance(items, list) else ()
+    return max((str(item.get("rcept_no", "")) for item in given if isinstance(item, dict)), default="")
 
 
 # --- the past

@@ -45,7 +45,7 @@ def told(body: bytes) -> Told:
         return Told(code=found["code"]) if found else Told(is_page="<html" in head or "<!doctype" in head)
     try:
         document = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return Told()
     if not isinstance(document, dict):
         return Told()
@@ -80,8 +80,14 @@ def items_found(answer: Answer, said: Told) -> dict[str, dict[str, Any]]:
     for row in said.rows:
         for level, code in enumerate(about["items"], start=1):
             if is_item(row, about["cycle"], code, level):
-                found.setdefault(str(level), {"begins": row.get("START_TIME"), "ends": row.get("END_TIME")})
+                found.setdefault(str(level), {"begins": period(row, "START_TIME"), "ends": period(row, "END_TIME")})
     return found
+
+
+def period(row: Mapping[str, Any], name: str) -> str | None:
+    """A period as text, which is how it is compared; None where there is none that could be."""
+    value = row.get(name)
+    return value if isinstance(value, str) else None
 
 
 def classify(answer: Answer) -> AnswerClass:

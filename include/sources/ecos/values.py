@@ -66,7 +66,7 @@ def _describe(wanted: Series, stretch: str, items: Sequence[Mapping[str, Any]]) 
         list(wanted.items),
         [str(row.get("ITEM_NAME") or "") for row in mine],
         next((str(row["UNIT_NAME"]) for row in mine if row.get("UNIT_NAME")), None),
-        first.get("START_TIME") or None,
+        answers.period(first, "START_TIME") or None,
     )
 
 

@@ -54,7 +54,7 @@ def told(body: bytes) -> Told:
         return Told(code=int(match["code"]), message=" ".join(match["message"].split())) if match else Told()
     try:
         document = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return Told()
     if not isinstance(document, dict):
         return Told()

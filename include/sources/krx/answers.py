@@ -81,7 +81,7 @@ def _page(answer: Answer, head: bytes) -> AnswerClass:
 def _document(body: bytes) -> dict[str, Any]:
     try:
         document = msgspec.json.decode(body)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}
 
@@ -119,7 +119,11 @@ def _rows(answer: Answer, head: bytes) -> AnswerClass:
     if not body.strip():
         return AnswerClass.ERROR
     try:
+        # Rows are not looked into yet, nor are their texts: characters are checked here.
+        body.decode()
         rows = msgspec.json.decode(body, type=_Envelope).OutBlock_1
+    except UnicodeDecodeError:
+        raise AnswerError("the answer is no UTF-8: it was damaged on its way, or KRX changed", may_pass=True) from None
     except msgspec.ValidationError:
         document = _document(body)
         _refuse(answer, document)
@@ -127,7 +131,7 @@ def _rows(answer: Answer, head: bytes) -> AnswerClass:
         raise AnswerError(
             f"the answer has no list {BLOCK} (it has {names}): an error, and never a day without trading"
         ) from None
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise AnswerError(f"the answer is no JSON, or was cut ({error})", may_pass=True) from None
     if not rows or (_FIRST_CLOSE.search(head) and _are_placeholders(rows)):
         return AnswerClass.NOT_YET if answer.request.expected else AnswerClass.EMPTY

@@ -22,6 +22,8 @@ from include.sources.krx.answers import BLOCK, MISSING
 Kind = Literal["text", "whole", "exact", "day", "name"]
 
 _LARGEST = 2**63 - 1
+# More digits before or behind the point are no price, count or index.
+_MOST_DIGITS = 25
 _Whole = Annotated[int, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]
 _Exact = Annotated[str, msgspec.Meta(pattern=r"^-?[0-9]{1,15}(\.[0-9]{1,10})?$")]
 _Name = Annotated[str, msgspec.Meta(pattern=r"\S")]
@@ -74,7 +76,7 @@ class Form:
         if self._decoder is not None:
             try:
                 rows = getattr(self._decoder.decode(body), BLOCK)
-            except (msgspec.ValidationError, msgspec.DecodeError):
+            except (msgspec.DecodeError, RecursionError):
                 pass
             else:
                 return self._ordinary(rows, day, table, make)
@@ -102,7 +104,7 @@ class Form:
     def _careful(self, body: bytes, day: date | None, table: Table, make: Make) -> Parsed:
         try:
             rows = msgspec.json.Decoder(_Day, float_hook=Decimal).decode(body).OutBlock_1
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, ArithmeticError, RecursionError) as error:
             raise ParseError(f"the answer cannot be read: {error}") from None
         needed = {*self.columns, *(("BAS_DD",) if self.is_dated else ())}
         lacking = sorted({name for row in rows for name in needed - row.keys()})
@@ -163,7 +165,8 @@ def _exact(name: str, value: Any) -> Decimal | None:
         number = Decimal(text)
     except InvalidOperation:
         raise ValueError(f"{name} is {value!r}, which is no number") from None
-    if not number.is_finite():
+    # Also an infinity, or what is none at all, has no digits that count.
+    if not number.is_finite() or abs(number.adjusted()) > _MOST_DIGITS or len(number.as_tuple().digits) > _MOST_DIGITS:
         raise ValueError(f"{name} is {value!r}, which is no number")
     return number
 

@@ -121,7 +121,7 @@ def follow(request: Request, answer: Answer) -> Sequence[Request]:
         return ()
     filings = _document(answer).get("filings")
     files = filings.get("files") if isinstance(filings, Mapping) else None
-    names = [str(each.get("name")) for each in files or () if isinstance(each, Mapping)]
+    names = [str(each.get("name")) for each in _list(files) if isinstance(each, Mapping)]
     return [_page(name) for name in names if _PAGE.fullmatch(name)]
 
 
@@ -156,7 +156,7 @@ def classify(answer: Answer) -> AnswerClass:
 def _document(answer: Answer) -> Mapping[str, Any]:
     try:
         document = json.loads(answer.body.read())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ParseError(f"it is no JSON, or was cut: {error}") from None
     if not isinstance(document, Mapping):
         raise ParseError("it is no object")
@@ -212,23 +212,26 @@ def _differing(lengths: Mapping[str, int]) -> str:
 
 def _company(cik: int, head: Mapping[str, Any]) -> tuple[Any, ...]:
     more = {name: value for name, value in head.items() if name not in _COMPANY and name not in _LEFT_OUT}
-    return (
-        cik,
-        str(head.get("name") or ""),
-        head.get("entityType"),
-        head.get("sic"),
-        head.get("sicDescription"),
-        head.get("tickers") or [],
-        head.get("exchanges") or [],
-        head.get("ein"),
-        head.get("lei"),
-        head.get("category"),
-        head.get("fiscalYearEnd"),
-        head.get("stateOfIncorporation"),
-        head.get("addresses"),
-        head.get("formerNames"),
-        more or None,
-    )
+    try:
+        return (
+            cik,
+            _text(head, "name") or "",
+            _text(head, "entityType"),
+            _text(head, "sic"),
+            _text(head, "sicDescription"),
+            head.get("tickers") or [],
+            head.get("exchanges") or [],
+            _text(head, "ein"),
+            _text(head, "lei"),
+            _text(head, "category"),
+            _text(head, "fiscalYearEnd"),
+            _text(head, "stateOfIncorporation"),
+            head.get("addresses"),
+            head.get("formerNames"),
+            more or None,
+        )
+    except ValueError as error:
+        raise ParseError(str(error)) from None
 
 
 def _filing(cik: int, given: Mapping[str, Any], others: Sequence[str]) -> tuple[Any, ...] | str:
@@ -240,31 +243,30 @@ def _filing(cik: int, given: Mapping[str, Any], others: Sequence[str]) -> tuple[
         filed = date.fromisoformat(str(given["filingDate"]))
         reported = date.fromisoformat(given["reportDate"]) if given.get("reportDate") else None
         as_utc, as_local = accepted(given.get("acceptanceDateTime"))
-        size = None if given.get("size") in (None, "") else int(given["size"])
+        kept = {name: given[name] for name in others if given[name] is not None}
+        return (
+            cik,
+            accession,
+            form,
+            filed,
+            reported,
+            given.get("acceptanceDateTime") or None,
+            as_utc,
+            as_local,
+            _text(given, "act"),
+            _text(given, "fileNumber"),
+            _text(given, "filmNumber"),
+            _text(given, "items"),
+            _text(given, "core_type"),
+            _size(given.get("size")),
+            _flag(given.get("isXBRL")),
+            _flag(given.get("isInlineXBRL")),
+            _text(given, "primaryDocument"),
+            _text(given, "primaryDocDescription"),
+            kept or None,
+        )
     except (ValueError, TypeError) as error:
         return f"a value cannot be read: {error}"
-    kept = {name: given[name] for name in others if given[name] is not None}
-    return (
-        cik,
-        accession,
-        form,
-        filed,
-        reported,
-        given.get("acceptanceDateTime") or None,
-        as_utc,
-        as_local,
-        given.get("act"),
-        given.get("fileNumber"),
-        given.get("filmNumber"),
-        given.get("items"),
-        given.get("core_type"),
-        size,
-        _flag(given.get("isXBRL")),
-        _flag(given.get("isInlineXBRL")),
-        given.get("primaryDocument"),
-        given.get("primaryDocDescription"),
-        kept or None,
-    )
 
 
 def accepted(text: str | None) -> tuple[datetime | None, datetime | None]:
@@ -279,5 +281,27 @@ def accepted(text: str | None) -> tuple[datetime | None, datetime | None]:
     return clock.replace(tzinfo=UTC), clock.replace(tzinfo=ZoneInfo(NEW_YORK)).astimezone(UTC)
 
 
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _text(given: Mapping[str, Any], name: str) -> str | None:
+    value = given.get(name)
+    if isinstance(value, (bool, float, list, dict)):
+        raise ValueError(f"{name} is {value!r}, which is no text"[:200])
+    return None if value is None else str(value)
+
+
+def _size(value: Any) -> int | None:
+    if value in (None, ""):
+        return None
+    text = str(value)
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise ValueError(f"size is {text[:40]!r}, which is no number of bytes")
+    return int(text)
+
+
 def _flag(value: Any) -> bool | None:
+    if value not in (None, 0, 1, "0", "1"):
+        raise ValueError(f"{str(value)[:40]!r} is neither 0 nor 1")
     return None if value is None else bool(int(value))

@@ -222,7 +222,8 @@ def _entries(answer: Answer, rejected: list[Rejected], where: str = "") -> Itera
     try:
         with answer.body.open() as body:
             root = ElementTree.parse(body).getroot()
-    except ElementTree.ParseError as error:
+    except (ElementTree.ParseError, LookupError, ValueError) as error:
+        # The latter two where it names a character set that nobody has.
         raise ParseError(f"{where}is no feed, or was cut: {error}") from None
     if root.tag != f"{_ATOM}feed":
         raise ParseError(f"{where}is no feed: it begins with {root.tag[:60]}")

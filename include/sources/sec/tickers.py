@@ -57,7 +57,7 @@ def classify(answer: Answer) -> AnswerClass:
 def _document(answer: Answer) -> tuple[list[str], list[Any]]:
     try:
         document = json.loads(answer.body.read())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ParseError(f"it is no JSON, or was cut: {error}") from None
     if not isinstance(document, Mapping):
         raise ParseError("it is no object")
