@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -73,17 +74,36 @@ def postgres() -> Iterator[Cluster]:
         shutil.rmtree(home, ignore_errors=True)
 
 
-@contextmanager
-def _database(cluster: Cluster, template: str) -> Iterator[str]:
-    """A database of its own, copied from `template` and removed at the end; gives its URL."""
-    name = f"test_{next(_numbers)}"
-    make, drop = sql.SQL("create database {} template {} strategy file_copy"), sql.SQL("drop database {} with (force)")
-    with psycopg.connect(cluster.url("postgres"), autocommit=True) as server:
-        server.execute(make.format(sql.Identifier(name), sql.Identifier(template)))
+class _Databases:
+    """Databases copied from a template; making the next and dropping the last goes on beside the tests."""
+
+    def __init__(self, cluster: Cluster, template: str) -> None:
+        self._cluster, self._template = cluster, template
+        self._beside = ThreadPoolExecutor(1)
+        self._next = self._beside.submit(self._make)
+
+    def _make(self) -> str:
+        name = f"test_{next(_numbers)}"
+        make = sql.SQL("create database {} template {} strategy file_copy")
+        with psycopg.connect(self._cluster.url("postgres"), autocommit=True) as server:
+            server.execute(make.format(sql.Identifier(name), sql.Identifier(self._template)))
+        return name
+
+    def _drop(self, name: str) -> None:
+        with psycopg.connect(self._cluster.url("postgres"), autocommit=True) as server:
+            server.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+
+    @contextmanager
+    def one(self) -> Iterator[str]:
+        """A database of its own; gives its URL."""
+        name, self._next = self._next.result(), self._beside.submit(self._make)
         try:
-            yield cluster.url(name)
+            yield self._cluster.url(name)
         finally:
-            server.execute(drop.format(sql.Identifier(name)))
+            self._beside.submit(self._drop, name)
+
+    def close(self) -> None:
+        self._beside.shutdown()
 
 
 @pytest.fixture(scope="session")
@@ -95,15 +115,29 @@ def _migrated(postgres: Cluster) -> str:
     return "migrated"
 
 
+@pytest.fixture(scope="session")
+def _copies(postgres: Cluster, _migrated: str) -> Iterator[_Databases]:
+    copies = _Databases(postgres, _migrated)
+    yield copies
+    copies.close()
+
+
+@pytest.fixture(scope="session")
+def _empty(postgres: Cluster) -> Iterator[_Databases]:
+    copies = _Databases(postgres, "template0")
+    yield copies
+    copies.close()
+
+
 @pytest.fixture
-def database(postgres: Cluster, _migrated: str) -> Iterator[str]:
+def database(_copies: _Databases) -> Iterator[str]:
     """The URL of a fresh warehouse database, all migrations run, for one test alone."""
-    with _database(postgres, _migrated) as url:
+    with _copies.one() as url:
         yield url
 
 
 @pytest.fixture
-def empty_database(postgres: Cluster) -> Iterator[str]:
+def empty_database(_empty: _Databases) -> Iterator[str]:
     """The URL of a fresh database without any table, for one test alone."""
-    with _database(postgres, "template0") as url:
+    with _empty.one() as url:
         yield url

@@ -23,6 +23,10 @@ NEW_YORK = ZoneInfo("America/New_York")
 # Tuesday evening in New York: FINRA's files of 2026-09-15 have been there for two hours.
 TUESDAY_EVENING = datetime(2026, 9, 15, 19, 40, tzinfo=NEW_YORK)
 
+# One for all: reading the certificates, which nobody here needs, takes longer than a request. A sandbox ends with its
+# test, so no connection is kept.
+_HTTP = httpx.Client(trust_env=False, verify=False, limits=httpx.Limits(max_keepalive_connections=0))
+
 
 class MovableClock:
     """A clock that stands still until the test moves it."""
@@ -55,11 +59,11 @@ class RunningSandbox:
         return f"{self.url}/services/T0/B0/a-secret-of-slack"
 
     def get(self, path: str, **options: Any) -> httpx.Response:
-        return httpx.get(f"{self.url}{path}", timeout=30, **options)
+        return _HTTP.get(f"{self.url}{path}", timeout=30, **options)
 
     def control(self, method: str, path: str, order: Any = None) -> Any:
         """Call a control route; gives its JSON and refuses an answer that is no success."""
-        answer = httpx.request(method, f"{self.url}/_sandbox/{path}", json=order, timeout=30)
+        answer = _HTTP.request(method, f"{self.url}/_sandbox/{path}", json=order, timeout=30)
         assert answer.is_success, answer.text
         return answer.json()
 
@@ -71,7 +75,7 @@ class RunningSandbox:
 
     def requests(self, **filters: Any) -> list[dict[str, Any]]:
         """The logged requests as the control route gives them."""
-        answer = httpx.get(f"{self.url}/_sandbox/log", params=filters, timeout=30)
+        answer = _HTTP.get(f"{self.url}/_sandbox/log", params=filters, timeout=30)
         return answer.json()["requests"]
 
 

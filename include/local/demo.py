@@ -1,8 +1,9 @@
 """The demo: everything once against the sandbox, and one table that says whether every line is good.
 
 Promises: it starts from nothing each time, asks nobody anything, and ends with 0 only if every source was
-collected, its file is on the Hub byte for byte, the 09:00 snapshot says that all was complete, and (with recordings)
-every recorded answer was read as it should be or refused with its reason. Never: the real stack's state is touched.
+collected, its file is on the Hub byte for byte, the 09:00 snapshot says that all was complete, the model has said
+something of every filing whose text is there, and (with recordings) every recorded answer was read as it should be or
+refused with its reason. Never: the real stack's state is touched.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from include.local.state import State, open_state
 
 RUN_SECONDS = 600.0
 PUBLISH_SECONDS = 240.0
+ANALYSIS_SECONDS = 240.0
 # How long the asset event may take to start the publishing run before it is started by hand.
 ASSET_SECONDS = 60.0
 # How long before nine, by the simulated clock, the capture is started: long enough for a task to start.
@@ -121,10 +123,12 @@ def _play(running: Running, options: stack.Options) -> bool:
                 _run(running, dag_id, {})
             _settle(running, source)
         _publish(running)
-        lines = [_snapshot_line(running)]
-        # What was collected once more shortly before nine.
+        nine, analysis = _snapshot_line(running), _analysis_line(running)
+        # What was collected once more shortly before nine, and what the model said.
         _publish(running)
-        _table(("09:00 in Seoul", "snapshot", "taken after", "by", "late", ""), lines)
+        _table(("09:00 in Seoul", "snapshot", "taken after", "by", "late", ""), [nine])
+        _table(("analysis", "completed", "text not there yet", "failed", ""), [analysis])
+        lines = [nine, analysis]
     else:
         recordings = recorded.read(options.recordings)
         answers = recorded.wanted(recordings)
@@ -166,6 +170,25 @@ def _snapshot_line(running: Running) -> Line:
     trouble = "good" if is_good else found["late"] or found["miss_reason"] or "incomplete"
     by = (found["captured_by"] or "–").partition(" of ")[0]
     return Line((str(found["snapshot_date"]), found["capture_status"], taken, by, late, trouble), is_good)
+
+
+def _analysis_line(running: Running) -> Line:
+    """Wait until the model has said something of every filing whose text is there, and say how many."""
+    end = time.monotonic() + ANALYSIS_SECONDS
+    while (found := _analyses(running))["under_way"] and time.monotonic() < end:
+        running.interrupts.wait(1)
+        running.interrupts.check()
+    is_good = bool(found["completed"]) and not found["under_way"] and not found["failed"]
+    words = "good" if is_good else f"{found['under_way']} are still under way" if found["under_way"] else "incomplete"
+    counts = (str(found[name]) for name in ("completed", "without_text", "failed"))
+    return Line(("filings", *counts, words), is_good)
+
+
+def _analyses(running: Running) -> dict[str, Any]:
+    with db.transaction(running.warehouse, application="daybook demo") as connection:
+        row = connection.execute(db.query("demo.analyses")).fetchone()
+    assert row is not None
+    return row
 
 
 def _due_later() -> list[str]:
@@ -274,7 +297,7 @@ def _stream_line(running: Running, source: Source, stream: Stream, options: stac
     # Recordings may hold nothing but files that have to be refused: then there is nothing to publish.
     # What keeps answers for another stream has no rows, and what makes files of them asks nobody.
     is_of_files = not stream.tables and (bool(rows) if stream.making else bool(found["raw_objects"]))
-    has_data = bool(rows and published) or (recorded_only and not rows) or is_of_files
+    has_data = bool(rows and published) or (recorded_only and not rows) or is_of_files or found["is_not_yet"]
     is_good = bool(
         found["cycle_status"] == "SUCCESS"
         and (found["raw_objects"] or stream.making)
@@ -282,9 +305,10 @@ def _stream_line(running: Running, source: Source, stream: Stream, options: stac
         and not wrong
         and len(published) == len(files)
     )
-    trouble = found["failure_reason"] or (f"{wrong[0]} differs on the Hub" if wrong else "")
-    if not trouble and not is_good:
-        trouble = "incomplete"
+    if is_good:
+        words = "not there yet, asked again later" if found["is_not_yet"] else "good"
+    else:
+        words = found["failure_reason"] or (f"{wrong[0]} differs on the Hub" if wrong else "incomplete")
     commits = sorted({(file["commit_oid"] or "")[:8] for file in published})
     return Line(
         (
@@ -295,7 +319,7 @@ def _stream_line(running: Running, source: Source, stream: Stream, options: stac
             f"{rows:,}",
             str(len(published)),
             ", ".join(commits) or "–",
-            "good" if is_good else trouble,
+            words,
         ),
         is_good,
     )

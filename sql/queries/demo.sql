@@ -1,5 +1,6 @@
 -- name: stream
--- What was collected of a stream in a mode: its newest cycle, one that is not good before one that is, and raw objects.
+-- What was collected of a stream in a mode: its newest cycle, one that is not good before one that is, and raw objects;
+-- whether the upstream has said "not yet" and nothing else.
 -- A window that dispatch wrote down for later in the day is not looked at.
 with newest as (
     select c.cycle_status, c.failure_reason
@@ -12,6 +13,8 @@ with newest as (
 select (select cycle_status from newest) as cycle_status,
        (select failure_reason from newest) as failure_reason,
        (select count(distinct f.sha256) from collect.fetches f where f.stream = %(stream)s) as raw_objects,
+       (select coalesce(bool_and(f.answer_class = 'not_yet'), false) from collect.fetches f
+         where f.stream = %(stream)s) as is_not_yet,
        (select count(*) from collect.quarantine q where q.stream = %(stream)s and q.state = 'open') as quarantined;
 
 -- name: files
@@ -57,3 +60,12 @@ select s.*, extract(epoch from s.capture_offset) * 1000 as milliseconds,
 -- name: made
 -- The rows of the files that a stream has made.
 select coalesce(sum(rows), 0)::bigint as rows from collect.made_files where stream = %(stream)s;
+
+-- name: analyses
+-- How many filings are in each state of the analysis.
+select count(*) filter (where status = 'COMPLETED') as completed,
+       count(*) filter (where status in ('PENDING', 'PROCESSING', 'BODY_PROCESSING')
+                           or status = 'FAILED' and retry_count < 3 and not is_permanent) as under_way,
+       count(*) filter (where status = 'BODY_PENDING') as without_text,
+       count(*) filter (where status = 'FAILED' and (retry_count >= 3 or is_permanent)) as failed
+  from dartbrief.analysis_cache;
