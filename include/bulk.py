@@ -5,7 +5,7 @@ Promises: immutable, from the standard library alone. Never: nothing is asked, u
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import BinaryIO, Protocol
@@ -54,6 +54,25 @@ class Made:
     unknown_columns: Sequence[str] = ()
 
 
+def _no_file(unit: str, body: Body | None, target: BinaryIO) -> Made:
+    raise AssertionError(f"no file is made of {unit} alone")
+
+
+@dataclass(frozen=True)
+class Gathering:
+    """One file of all those that another stream has made, worked in batches of `batch`, in the order of units.
+
+    `piece(files, target)` writes what is wanted of some of them, each of which is opened when it is read;
+    `join(pieces, target)` puts those together and says how many rows there are. The same files give the same bytes,
+    however often the work was broken off between two pieces. `unit` names the file in what is noted of it.
+    """
+
+    unit: str
+    piece: Callable[[Iterable[Callable[[], BinaryIO]], BinaryIO], None]
+    join: Callable[[Iterable[BinaryIO], BinaryIO], int]
+    batch: int = 200
+
+
 @dataclass(frozen=True)
 class Making:
     """A stream that asks nobody: it makes one file of each unit that another stream of its source holds.
@@ -61,11 +80,12 @@ class Making:
     `of` is that stream. `path` gives a unit's file, `make(unit, body, target)` writes it, the same bytes for the same
     body; a body of None says that the upstream no longer has the unit, and its file then has no rows. A body that
     cannot be read raises `ParseError`, and the file stays as it was. One part of the work, under one lease, is of about
-    `part_bytes`, and of `part_units` units at most.
+    `part_bytes`, and of `part_units` units at most. With `gather` it makes one file of all that `of` has made instead.
     """
 
     of: str
     path: Callable[[str], str]
-    make: Callable[[str, Body | None, BinaryIO], Made]
+    make: Callable[[str, Body | None, BinaryIO], Made] = _no_file
     part_bytes: int = 64 << 20
     part_units: int = 500
+    gather: Gathering | None = None

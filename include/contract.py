@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from include.bulk import Archive as Archive
 from include.bulk import Body as Body
+from include.bulk import Gathering as Gathering
 from include.bulk import Made as Made
 from include.bulk import Making as Making
 from include.reach import Credentials as Credentials

@@ -1,7 +1,7 @@
 """Files that streams make, under a root: a local path, or any fsspec URL.
 
 Promises: a file bears its name only when it is whole and safe on disk, and the one before stays until then. Never: a
-path leads out of the root, and nothing is deleted.
+path leads out of the root, and no file is deleted.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -97,6 +97,35 @@ class FileStore:
                 os.close(descriptor)
         finally:
             self.drop(draft.temporary)
+
+    # --- pieces: what a file is put together of, on this machine alone, until it is
+
+    def has_piece(self, name: str) -> bool:
+        """Say whether a piece is there."""
+        return (Path(self._folder()) / f"{name}.piece").exists()
+
+    def put_piece(self, name: str, write: Callable[[BinaryIO], None]) -> None:
+        """Write a piece; it bears its name only when it is whole.
+
+        Raises:
+            OSError: it cannot be written. Whatever `write` raises goes on; nothing is left behind.
+        """
+        draft, _ = self.draft(name, write)
+        os.replace(draft.temporary, Path(self._folder()) / f"{name}.piece")
+
+    def piece(self, name: str) -> BinaryIO:
+        """Open a piece.
+
+        Raises:
+            FileNotFoundError: it is not there.
+        """
+        return (Path(self._folder()) / f"{name}.piece").open("rb")
+
+    def keep_pieces(self, prefix: str, names: Collection[str]) -> None:
+        """Throw away the pieces whose name begins so, but for some."""
+        for path in Path(self._folder()).glob(f"{prefix}-*.piece"):
+            if path.name.removesuffix(".piece") not in names:
+                self.drop(path)
 
     def drop(self, temporary: Path) -> None:
         """Throw a draft away; one that is gone already is none."""

@@ -11,16 +11,16 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from include.contract import Ask, CycleStatus, Made, Making, Mode, Outcome, Stream
-from include.engine import alerts, incidents, jobs, plan, stage, windows
-from include.engine.db import Connection, Row, connect, query, told
-from include.engine.files import Draft, FileStore
+from include.contract import Ask, CycleStatus, Making, Mode, Outcome, Stream
+from include.engine import gathering, incidents, jobs, plan, stage, windows
+from include.engine.db import Connection, Row, connect, query
+from include.engine.files import FileStore
 from include.engine.lease import Lease, claim, renewed
+from include.engine.made import Batch, flush
 from include.engine.merge import Counts
 from include.engine.surrender import shielded
 from include.engine.verdict import Verdict, describe_counts, where
@@ -28,9 +28,6 @@ from include.engine.verdict import Verdict, describe_counts, where
 if TYPE_CHECKING:
     from include.engine.cycle import Worker
 
-# After how many files, or seconds, what was made is written down.
-FLUSH_FILES, FLUSH_SECONDS = 50, 20.0
-UNKNOWN = "The answers that have them are held unchanged; declare them, raise the parser's version, and replay."
 # How soon a window looks again whether others have ended their parts.
 LOOK_AGAIN = timedelta(seconds=30)
 
@@ -42,6 +39,8 @@ def who(stream: Stream) -> str:
 
 def units_due(connection: Connection, stream: Stream, making: Making) -> list[Row]:
     """Return the units whose file is to be made now, with the bytes that it is made of, the largest first."""
+    if making.gather is not None:
+        return gathering.due(connection, stream, making, making.gather)
     asked = {"stream": stream.name, "of": making.of, "parser_version": stream.parser_version}
     return connection.execute(query("making.due"), asked).fetchall()
 
@@ -259,19 +258,6 @@ def _settle(
 # --- a part
 
 
-@dataclass
-class _Batch:
-    """What was made and is not written down yet."""
-
-    made: list[tuple[Row, str, Draft, Made, bool]] = field(default_factory=list)
-    refused: list[tuple[Row, str, str]] = field(default_factory=list)
-    since: float = field(default_factory=time.monotonic)
-
-    @property
-    def is_full(self) -> bool:
-        return len(self.made) + len(self.refused) >= FLUSH_FILES or time.monotonic() - self.since > FLUSH_SECONDS
-
-
 def part(worker: Worker, stream: Stream, lease: Lease, pause: Lock) -> Verdict:
     """Make the files of a part that are not made yet.
 
@@ -281,6 +267,8 @@ def part(worker: Worker, stream: Stream, lease: Lease, pause: Lock) -> Verdict:
     """
     making = stream.making
     assert making is not None
+    if making.gather is not None:
+        return _gather(worker, stream, lease, pause, making)
     chunk, store = lease.cycle.chunk, FileStore(worker.files)
     units = list(chunk["units"]) if "units" in chunk else _named(stream, lease)
     asked = {"stream": stream.name, "of": making.of, "units": units}
@@ -289,11 +277,11 @@ def part(worker: Worker, stream: Stream, lease: Lease, pause: Lock) -> Verdict:
         rows = connection.execute(query("making.sources"), asked).fetchall()
     finally:
         connection.close()
-    counts, batch, refused = Counts(), _Batch(), 0
+    counts, batch, refused = Counts(), Batch(), 0
     for row in rows:
         if worker.stop() or not lease.is_trusted():
             with pause:
-                counts += _flush(lease, stream, making, batch)
+                counts += flush(lease, stream, batch)
                 words = f"STOPPED – {where(lease.cycle.row)}: the lease was given back ({describe_counts(counts)})"
                 return _settle(lease, stream, CycleStatus.PENDING, words, {}, None, counts, is_stopped=True)
         if not _is_due(stream, row, again=bool(chunk.get("again"))):
@@ -302,15 +290,30 @@ def part(worker: Worker, stream: Stream, lease: Lease, pause: Lock) -> Verdict:
         worker.signal("made")
         if batch.is_full:
             with pause:
-                counts += _flush(lease, stream, making, batch)
+                counts += flush(lease, stream, batch)
             worker.signal("applied")
-            batch = _Batch()
+            batch = Batch()
     with pause:
-        counts += _flush(lease, stream, making, batch)
+        counts += flush(lease, stream, batch)
         outcome = Outcome.PARTIAL if refused else Outcome.SUCCESS
         word = "PARTIAL" if refused else "MADE"
         words = f"{word} – {where(lease.cycle.row)}: {describe_counts(counts)}"
         return _settle(lease, stream, CycleStatus.SUCCESS, words, {}, outcome, counts)
+
+
+def _gather(worker: Worker, stream: Stream, lease: Lease, pause: Lock, making: Making) -> Verdict:
+    """Make the one file of all that another stream has made; what is pieced together stays for whoever goes on."""
+    counts, batch = Counts(), Batch()
+    found = gathering.gather(worker, stream, lease, making)
+    if found.file is not None:
+        row, draft, made, is_same = found.file
+        batch.made.append((row, draft.path, draft, made, is_same))
+    with pause:
+        counts += flush(lease, stream, batch)
+        is_over, word = found.is_over, "MADE" if found.is_over else "GOING ON"
+        status, outcome = (CycleStatus.SUCCESS, Outcome.SUCCESS) if is_over else (CycleStatus.PENDING, None)
+        words = f"{word} – {where(lease.cycle.row)}: {found.words} ({describe_counts(counts)})"
+        return _settle(lease, stream, status, words, {}, outcome, counts, is_stopped=worker.stop() and not is_over)
 
 
 def _named(stream: Stream, lease: Lease) -> list[str]:
@@ -330,7 +333,7 @@ def _is_due(stream: Stream, row: Row, *, again: bool) -> bool:
     return again or row["source_sha256"] != row["sha256"] or row["parser_version"] < stream.parser_version
 
 
-def _make(worker: Worker, making: Making, store: FileStore, row: Row, batch: _Batch) -> int:
+def _make(worker: Worker, making: Making, store: FileStore, row: Row, batch: Batch) -> int:
     """Make one file; returns 1 where its bytes could not be read."""
     unit, path = row["unit"], ""
     try:
@@ -346,98 +349,3 @@ def _make(worker: Worker, making: Making, store: FileStore, row: Row, batch: _Ba
     store.place(draft)
     batch.made.append((row, path, draft, made, is_same))
     return 0
-
-
-def _flush(lease: Lease, stream: Stream, making: Making, batch: _Batch) -> Counts:
-    """Write down what was made, under the token."""
-    counts = Counts()
-    connection = connect(lease.url, application="daybook making")
-    try:
-        lease.guard(connection)
-        written = {
-            "stream": stream.name,
-            "parser_version": stream.parser_version,
-            "cycle": lease.cycle.cycle_id,
-            "attempt": lease.cycle.attempt,
-        }
-        for row, _, _, made, is_same in batch.made:
-            is_new, is_gone = row["made_sha256"] is None, row["sha256"] is None
-            counts += Counts(
-                read=made.rows,
-                new=int(is_new and not is_gone),
-                changed=int(not is_new and not is_same and not is_gone),
-                withdrawn=int(is_gone),
-                unchanged=int(is_same),
-            )
-            for each in made.rejected:
-                values = {"position": told(each.position), "reason": told(each.reason), "content": told(each.text)}
-                counts += Counts(quarantined=_put_aside(connection, lease, stream, row, "row", values))
-        if batch.made:
-            connection.execute(
-                query("making.made"),
-                {
-                    **written,
-                    "units": [row["unit"] for row, *_ in batch.made],
-                    "paths": [path for _, path, *_ in batch.made],
-                    "fetches": [row["fetch_id"] for row, *_ in batch.made],
-                    "sources": [row["sha256"] for row, *_ in batch.made],
-                    "rows": [made.rows for *_, made, _ in batch.made],
-                    "sizes": [draft.size for _, _, draft, *_ in batch.made],
-                    "hashes": [draft.sha256 for _, _, draft, *_ in batch.made],
-                },
-            )
-            _resolve(connection, lease, stream, batch)
-            for columns, unit in {tuple(map(told, m.unknown_columns)): r["unit"] for r, *_, m, _ in batch.made}.items():
-                alerts.unknown_columns(connection, stream.name, columns, unit, UNKNOWN)
-        for row, path, reason in batch.refused:
-            why = {"position": None, "reason": reason, "content": None}
-            counts += Counts(quarantined=_put_aside(connection, lease, stream, row, "unit", why))
-            source = {"fetch": row["fetch_id"], "source": row["sha256"], "refused": reason, "path": path}
-            connection.execute(query("making.refused"), {**written, "unit": row["unit"], **source})
-        facts = {
-            "fetched": counts.read,
-            "new": counts.new,
-            "changed": counts.changed,
-            "withdrawn": counts.withdrawn,
-            "quarantined": counts.quarantined,
-        }
-        lease.settle_and_commit(connection, CycleStatus.RUNNING, facts)
-    finally:
-        connection.close()
-    return counts
-
-
-def _resolve(connection: Connection, lease: Lease, stream: Stream, batch: _Batch) -> None:
-    """What was refused of these units and is read now without objection leaves quarantine."""
-    good = [row for row, _, _, made, _ in batch.made if not made.rejected]
-    whole = [(row["unit"], row["fetch_id"]) for row in good if row["fetch_id"]]
-    if whole:
-        connection.execute(
-            query("quarantine.resolve_by_reading"),
-            {
-                "stream": stream.name,
-                "units": [unit for unit, _ in whole],
-                "fetch": max(fetch_id for _, fetch_id in whole),
-                "parser_version": stream.parser_version,
-                "cycle": lease.cycle.cycle_id,
-                "why": "a file was made of it",
-            },
-        )
-
-
-def _put_aside(
-    connection: Connection, lease: Lease, stream: Stream, row: Row, scope: str, values: Mapping[str, Any]
-) -> int:
-    return connection.execute(
-        query("quarantine.put"),
-        {
-            "stream": stream.name,
-            "unit": row["unit"],
-            "fetch": row["fetch_id"],
-            "cycle": lease.cycle.cycle_id,
-            "scope": scope,
-            "rule": "parse",
-            "parser_version": stream.parser_version,
-            **values,
-        },
-    ).rowcount

@@ -16,6 +16,8 @@ def held(connection: Connection, stream: Stream) -> tuple[str, ...]:
 
     A stream that makes files is about the units that are held, the largest first.
     """
+    if stream.making is not None and stream.making.gather is not None:
+        return (stream.making.gather.unit,)
     if stream.making is not None:
         rows = connection.execute(query("making.held"), {"of": stream.making.of}).fetchall()
         return tuple(row["unit"] for row in rows)

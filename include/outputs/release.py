@@ -160,7 +160,8 @@ class Release:
         """
         before, _, after = self.path.partition("{")
         inner = path.removeprefix(before).removesuffix(after.rpartition("}")[2])
-        part = self.part(inner.rpartition("/")[2] if self.cut == "company" else inner)
+        name = {"company": inner.rpartition("/")[2], "whole": WHOLE}.get(self.cut, inner)
+        part = self.part(name)
         if part.path != path:
             raise ReleaseError(f"{path} is not where release {self.name} has it, {part.path}")
         return part

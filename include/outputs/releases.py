@@ -131,6 +131,15 @@ RELEASES: tuple[Release, ...] = (
         is_on=False,
     ),
     Release(
+        "edgar/scan",
+        "Fiscal years of companies that file with the SEC since 2021: 33 lines, as filed and as they stand (SEC)",
+        "",
+        "edgar/scan/finance.parquet",
+        "whole",
+        _SEC,
+        made_by="edgar.scan",
+    ),
+    Release(
         "edgar/meta",
         "Quarterly statement data sets of the SEC: submissions, presentation, tags, each by quarter (SEC)",
         "",

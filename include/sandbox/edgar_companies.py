@@ -31,6 +31,66 @@ _WORDS = (
     "Goodwill",
 )
 _MORE = ("Current", "Noncurrent", "Net", "Gross", "Deferred", "Accrued", "Other", "Total", "Operating", "Foreign")
+# What companies really report, by its place: at some places numbers of shares come, or amounts a share.
+_US = [
+    "Revenues",
+    "NetIncomeLoss",
+    "Assets",
+    "Liabilities",
+    "StockholdersEquity",
+    "CashAndCashEquivalentsAtCarryingValue",
+    "NetCashProvidedByUsedInOperatingActivities",
+    "AssetsCurrent",
+    "LiabilitiesCurrent",
+    "OperatingIncomeLoss",
+    "GrossProfit",
+    "CostOfRevenue",
+    "IncomeTaxExpenseBenefit",
+    "InventoryNet",
+    "EarningsPerShareBasic",
+    "WeightedAverageNumberOfDilutedSharesOutstanding",
+    "Goodwill",
+    "PropertyPlantAndEquipmentNet",
+    "LongTermDebt",
+    "AccountsPayableCurrent",
+    "PaymentsOfDividends",
+    "InterestExpense",
+    "NetCashProvidedByUsedInInvestingActivities",
+    "NetCashProvidedByUsedInFinancingActivities",
+    "ProfitLoss",
+    "SellingGeneralAndAdministrativeExpense",
+    "PaymentsToAcquirePropertyPlantAndEquipment",
+    "EarningsPerShareDiluted",
+]
+_IFRS = [
+    "Revenue",
+    "ProfitLoss",
+    "Assets",
+    "Liabilities",
+    "Equity",
+    "CashAndCashEquivalents",
+    "CashFlowsFromUsedInOperatingActivities",
+    "BasicEarningsLossPerShare",
+]
+_REPORTED = {
+    "us-gaap": dict(zip((*range(2, 9), *range(10, 27), 28, 29, 30, 53), _US, strict=True)),
+    "ifrs-full": dict(zip((*range(2, 9), 17), _IFRS, strict=True)),
+}
+_STOCKS = [
+    "Assets",
+    "Liabilities",
+    "StockholdersEquity",
+    "Equity",
+    "CashAndCashEquivalents",
+    "CashAndCashEquivalentsAtCarryingValue",
+    "AssetsCurrent",
+    "LiabilitiesCurrent",
+    "InventoryNet",
+    "Goodwill",
+    "PropertyPlantAndEquipmentNet",
+    "LongTermDebt",
+    "AccountsPayableCurrent",
+]
 _NAMES = (
     "Müller & Söhne",
     'The "Blue" Door',
@@ -128,7 +188,8 @@ class Company:
         seed = dice.getrandbits(40)
         for index in range(concepts):
             taxonomy = "dei" if index < 2 else main
-            concept = f"{_WORDS[index % 10]}{_MORE[index // 10 % 10]}{index // 100 or ''}"
+            reported = _REPORTED[main].get(index)
+            concept = reported or f"{_WORDS[index % 10]}{_MORE[index // 10 % 10]}{index // 100 or ''}Item"
             is_unlabelled = is_foreign or index % 97 == 96
             label = (
                 "null" if is_unlabelled else _quoted(f'{concept}, "net" of {index}' if index % 31 == 30 else concept)
@@ -136,7 +197,7 @@ class Company:
             about = (
                 "null" if is_unlabelled else _quoted(f"The amount of {concept.lower()} as of the balance sheet date.")
             )
-            units = self._units(seed + index, index, filings, currency)
+            units = self._units(seed + index, index, filings, currency, reported)
             written[taxonomy].append(f'"{concept}":{{"label":{label},"description":{about},"units":{{{units}}}}}')
         if self.number % 40 == 7:
             written["ecd"] = [self._without_period(seed, filings)]
@@ -147,7 +208,7 @@ class Company:
             written[main].append('"NothingReported":{"label":"Nothing","description":null,"units":{}}')
         return [f'"{taxonomy}":{{{",".join(concepts)}}}' for taxonomy, concepts in written.items()]
 
-    def _units(self, seed: int, index: int, filings: list[Filing], currency: str) -> str:
+    def _units(self, seed: int, index: int, filings: list[Filing], currency: str, reported: str | None) -> str:
         """The units of a concept; a few have two."""
         dice = Random(seed)
         is_decimal = index % 18 == 17
@@ -158,7 +219,8 @@ class Company:
             if index % 9 == 0
             else currency
         )
-        is_instant = dice.random() < 0.55
+        by_chance = dice.random() < 0.55
+        is_instant = by_chance if reported is None else reported in _STOCKS
         since = dice.randrange(max(len(filings) // 2, 1))
         rows = self._rows(dice, filings[since:] or filings, is_instant=is_instant, is_decimal=is_decimal)
         text = f'"{unit}":[{rows}]'

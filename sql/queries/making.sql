@@ -27,6 +27,16 @@ select u.unit, case when m.gone_at is null then n.fetch_id end as fetch_id, case
   left join collect.made_files f on f.stream = %(stream)s and f.unit = u.unit
  order by u.place;
 
+-- name: files_of
+-- The files that a stream has made, in the order of their units.
+select f.unit, f.path, f.size, f.sha256, f.source_fetch from collect.made_files f
+ where f.stream = %(of)s and f.sha256 is not null
+ order by f.unit collate "C";
+
+-- name: gathered
+-- What one file of many was last made of.
+select f.source_sha256, f.parser_version, f.sha256 from collect.made_files f where f.stream = %(stream)s and f.unit = %(unit)s;
+
 -- name: made
 -- Files that were made, or made again.
 insert into collect.made_files (stream, unit, path, source_fetch, source_sha256, parser_version, rows, size, sha256, cycle_id, attempt, made_at)

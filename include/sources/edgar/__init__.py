@@ -7,7 +7,7 @@ from typing import Any
 
 from include.contract import Source
 from include.sources.edgar import set_streams
-from include.sources.edgar.streams import COMPANYFACTS_STREAM, DATA, FACTS_STREAM, WWW
+from include.sources.edgar.streams import COMPANYFACTS_STREAM, DATA, FACTS_STREAM, SCAN_STREAM, WWW
 
 CONFIGURATION = "config/edgar.yaml"
 
@@ -36,7 +36,7 @@ def source(configured: Any) -> Source:
         title="EDGAR in bulk",
         connection="sec",
         hosts=(WWW, DATA),
-        streams=(COMPANYFACTS_STREAM, FACTS_STREAM, *set_streams.streams(numbers=numbers)),
+        streams=(COMPANYFACTS_STREAM, FACTS_STREAM, SCAN_STREAM, *set_streams.streams(numbers=numbers)),
         needs_key=False,
         needs_contact=True,
         terms="SEC filings are public records; published privately.",

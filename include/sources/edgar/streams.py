@@ -18,6 +18,7 @@ from include.contract import (
     Ask,
     Body,
     Budget,
+    Gathering,
     HostGroup,
     Made,
     Making,
@@ -27,11 +28,11 @@ from include.contract import (
     Stream,
     Unit,
 )
-from include.sources.edgar import answers, finance_file
+from include.sources.edgar import answers, finance_file, scan_file
 
 WWW, DATA = "https://www.sec.gov", "https://data.sec.gov"
 BULK = f"{WWW}/Archives/edgar/daily-index/xbrl/companyfacts.zip"
-COMPANYFACTS, FACTS = "edgar.companyfacts", "edgar.facts"
+COMPANYFACTS, FACTS, SCAN = "edgar.companyfacts", "edgar.facts", "edgar.scan"
 CALENDAR = "US_FEDERAL"
 # The interface and the bulk file begin with the first filings that had XBRL.
 FIRST_SESSION = date(2009, 6, 15)
@@ -203,4 +204,27 @@ FACTS_STREAM = Stream(
     known_key=lambda key: cik_of(key) is not None,
     keys_are=KEYS_ARE,
     making=Making(COMPANYFACTS, finance_file.path_of, make),
+)
+
+SCAN_STREAM = Stream(
+    name=SCAN,
+    title="The years of all companies, a row for each, in one file",
+    tables=(),
+    schedule=DAILY,
+    calendar=CALENDAR,
+    host_group=HOST_GROUP,
+    budget=_BUDGET,
+    parser_version=1,
+    plan=lambda ask: (),
+    classify=_no_answer,
+    parse=parse,
+    first_session=FIRST_SESSION,
+    # It is late when what it is made of is, which is judged.
+    sla_eligible=False,
+    snapshot_only="it is made of the files that edgar.facts has made; use mode=replay to make it again.",
+    known_key=lambda key: cik_of(key) is not None,
+    keys_are=KEYS_ARE,
+    making=Making(
+        FACTS, lambda unit: scan_file.PATH, gather=Gathering("scan/finance", scan_file.piece, scan_file.join, batch=200)
+    ),
 )
