@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from include import calendars, registry
 from include.collecting import CommandRefused, chosen, is_connected, warehouse
-from include.engine import alerts, audit, controls, incidents, jobs, quarantine, silences, snapshot, windows
+from include.engine import alerts, audit, controls, incidents, jobs, kinds, quarantine, silences, snapshot, windows
 from include.engine.db import Row, query, transaction
 from include.engine.verdict import kst
 
@@ -146,6 +146,8 @@ def wrong(options: argparse.Namespace) -> int:
         issue = f"  {row['issue_url']}" if row["issue_url"] else ""
         text = row["closed_text"] or row["text"]
         print(f"{state} – {row['incident_key']}, since {kst(row['opened_at'])}: {text}{issue}")
+        if row["closed_at"] is None and (page := kinds.page_of(row["incident_key"])):
+            print(f"        What to do: {page}")
     if not rows:
         print("NOTHING – no incident is open")
     return 0

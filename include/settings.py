@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
+from include.declared_settings import default
+
 ROOT = Path(__file__).resolve().parent.parent
 # The extras of a database connection that libpq knows; others are for Airflow's own hook, and libpq would refuse the
 # whole address because of them.
@@ -52,14 +54,12 @@ class Settings:
     keep_runs: timedelta | None = timedelta(days=30)
     keep_alerts: timedelta | None = timedelta(days=30)
     api_url: str | None = None
-    api_user: str = "admin"
+    api_user: str = default("DAYBOOK_API_USER")
     api_passwords: Path | None = None
 
 
-def _integer(values: Mapping[str, str], name: str, default: int) -> int:
-    text = values.get(name, "").strip()
-    if not text:
-        return default
+def _integer(values: Mapping[str, str], name: str) -> int:
+    text = values.get(name, "").strip() or default(name)
     try:
         return int(text)
     except ValueError:
@@ -67,16 +67,16 @@ def _integer(values: Mapping[str, str], name: str, default: int) -> int:
 
 
 def _days(values: Mapping[str, str], name: str) -> timedelta | None:
-    days = _integer(values, name, 30)
+    days = _integer(values, name)
     if not 0 <= days <= 36_500:
         raise SettingError(f"{name} must be a number of days, 0 to keep everything, not {days}.")
     return timedelta(days=days) if days else None
 
 
 def _concurrency(values: Mapping[str, str]) -> int:
-    """How many analyses may be under way at once; nothing, nought and less mean 60."""
-    wanted = _integer(values, "AI_CONCURRENCY", 0)
-    return wanted if wanted > 0 else 60
+    """How many analyses may be under way at once; nothing, nought and less mean the default."""
+    wanted = _integer(values, "AI_CONCURRENCY")
+    return wanted if wanted > 0 else int(default("AI_CONCURRENCY"))
 
 
 def load(values: Mapping[str, str] | None = None) -> Settings:
@@ -93,10 +93,10 @@ def load(values: Mapping[str, str] | None = None) -> Settings:
     sandbox = (values.get("DAYBOOK_SANDBOX_URL") or "").rstrip("/") or None
     if sandbox is not None and urlsplit(sandbox).scheme not in ("http", "https"):
         raise SettingError(f"DAYBOOK_SANDBOX_URL must be an http address, not {sandbox!r}.")
-    lanes = _integer(values, "DAYBOOK_LANES", 4)
+    lanes = _integer(values, "DAYBOOK_LANES")
     if not 1 <= lanes <= 64:
         raise SettingError(f"DAYBOOK_LANES must be between 1 and 64, not {lanes}.")
-    grace = _integer(values, "DAYBOOK_SNAPSHOT_GRACE", 300)
+    grace = _integer(values, "DAYBOOK_SNAPSHOT_GRACE")
     if not 1 <= grace <= 3_600:
         raise SettingError(f"DAYBOOK_SNAPSHOT_GRACE must be between 1 and 3600 seconds, not {grace}.")
     passwords = values.get("DAYBOOK_API_PASSWORDS") or values.get("AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE")
@@ -114,7 +114,7 @@ def load(values: Mapping[str, str] | None = None) -> Settings:
         keep_runs=_days(values, "DAYBOOK_KEEP_RUNS"),
         keep_alerts=_days(values, "DAYBOOK_KEEP_ALERTS"),
         api_url=(values.get("DAYBOOK_API_URL") or values.get("AIRFLOW__API__BASE_URL") or "").rstrip("/") or None,
-        api_user=values.get("DAYBOOK_API_USER") or "admin",
+        api_user=values.get("DAYBOOK_API_USER") or default("DAYBOOK_API_USER"),
         api_passwords=Path(passwords) if passwords else None,
     )
 
@@ -215,14 +215,14 @@ def monitor_minutes() -> int:
     Raises:
         SettingError: it is no number of minutes that divides an hour.
     """
-    minutes = _integer(os.environ, "MONITOR_INTERVAL", 5)
+    minutes = _integer(os.environ, "MONITOR_INTERVAL")
     if not 1 <= minutes <= 60 or 60 % minutes:
         raise SettingError(f"MONITOR_INTERVAL must be a number of minutes that divides 60, e.g. 5, not {minutes}.")
     return minutes
 
 
-def _flag(name: str, default: str) -> bool:
-    text = os.environ.get(name, "").strip().lower() or default
+def _flag(name: str) -> bool:
+    text = os.environ.get(name, "").strip().lower() or default(name)
     if text not in ("true", "false", "1", "0", "yes", "no", "on", "off"):
         raise SettingError(f"{name} must be true or false, not {text!r}.")
     return text in ("true", "1", "yes", "on")
@@ -234,7 +234,7 @@ def monitor_is_on() -> bool:
     Raises:
         SettingError: it is neither true nor false.
     """
-    return _flag("DISCLOSURE_MONITOR_AUTO_START", "true")
+    return _flag("DISCLOSURE_MONITOR_AUTO_START")
 
 
 @dataclass(frozen=True)
@@ -282,8 +282,8 @@ def serving() -> Serving:
         SettingError: a setting cannot be used.
     """
 
-    def number(name: str, default: int, least: int) -> int:
-        value = _integer(os.environ, name, default)
+    def number(name: str, least: int) -> int:
+        value = _integer(os.environ, name)
         if value < least:
             raise SettingError(f"{name} must be at least {least}, not {value}.")
         return value
@@ -292,10 +292,10 @@ def serving() -> Serving:
     if key and len(key) < 16:
         raise SettingError("DAYBOOK_ADMIN_KEY must have 16 characters or more.")
     return Serving(
-        _flag("DAYBOOK_PUBLIC_DISCLOSURES", "true"),
-        number("DAYBOOK_PUBLIC_PER_MINUTE", 120, 1),
-        number("DAYBOOK_REVEAL_QUOTA", 20, 0),
-        number("DAYBOOK_REVEAL_FREE_LENGTH", 500, 0),
+        _flag("DAYBOOK_PUBLIC_DISCLOSURES"),
+        number("DAYBOOK_PUBLIC_PER_MINUTE", 1),
+        number("DAYBOOK_REVEAL_QUOTA", 0),
+        number("DAYBOOK_REVEAL_FREE_LENGTH", 0),
         key,
     )
 
@@ -306,7 +306,7 @@ def analysis_is_on() -> bool:
     Raises:
         SettingError: it is neither true nor false.
     """
-    return _flag("ANALYSIS_SCHEDULER_AUTO_START", "false")
+    return _flag("ANALYSIS_SCHEDULER_AUTO_START")
 
 
 def analysis() -> Analysis:
@@ -316,24 +316,24 @@ def analysis() -> Analysis:
         SettingError: a setting cannot be used.
     """
 
-    def span(name: str, default: int, most: int) -> timedelta:
-        value = _integer(os.environ, name, default)
+    def span(name: str, most: int) -> timedelta:
+        value = _integer(os.environ, name)
         if not 50 <= value <= most:
             raise SettingError(f"{name} must be between 50 and {most} milliseconds, not {value}.")
         return timedelta(milliseconds=value)
 
-    days = _integer(os.environ, "ANALYSIS_NEWEST_DAYS", 7)
+    days = _integer(os.environ, "ANALYSIS_NEWEST_DAYS")
     if not 0 <= days <= 36_500:
         raise SettingError(f"ANALYSIS_NEWEST_DAYS must be a number of days, not {days}.")
     return Analysis(
         concurrency=_concurrency(os.environ),
-        idle=span("SCHEDULER_IDLE_POLL_MS", 2_000, 60_000),
-        poll=span("LLM_POLL_INTERVAL_MS", 3_000, 60_000),
+        idle=span("SCHEDULER_IDLE_POLL_MS", 60_000),
+        poll=span("LLM_POLL_INTERVAL_MS", 60_000),
         url=(os.environ.get("LLM_BASE_URL") or "").rstrip("/"),
         model=os.environ.get("LLM_MODEL") or "",
-        timeout=span("LLM_TIMEOUT_MS", 30_000, 90_000),
+        timeout=span("LLM_TIMEOUT_MS", 90_000),
         newest_days=days,
-        own_ids=_flag("LLM_TAKES_IDS", "true"),
+        own_ids=_flag("LLM_TAKES_IDS"),
         access_id=os.environ.get("CF_ACCESS_CLIENT_ID") or "",
         access_secret=os.environ.get("CF_ACCESS_CLIENT_SECRET") or "",
     )
@@ -385,13 +385,13 @@ def sync(known: Sequence[str], most_lookback: int) -> SyncSettings:
         SettingError: a value cannot be used.
     """
     categories = _categories("SYNC_CATEGORIES", known)
-    lookback = _integer(os.environ, "SYNC_LOOKBACK_DAYS", 60)
+    lookback = _integer(os.environ, "SYNC_LOOKBACK_DAYS")
     if not 1 <= lookback <= most_lookback:
         raise SettingError(f"SYNC_LOOKBACK_DAYS must be between 1 and {most_lookback}, not {lookback}.")
-    mode = os.environ.get("SYNC_MODE", "").strip().lower() or "recent"
+    mode = os.environ.get("SYNC_MODE", "").strip().lower() or default("SYNC_MODE")
     if mode not in ("recent", "full"):
         raise SettingError(f"SYNC_MODE must be recent or full, not {mode!r}.")
-    limit = _integer(os.environ, "NEW_STOCK_LIMIT", 50)
+    limit = _integer(os.environ, "NEW_STOCK_LIMIT")
     if not 0 <= limit <= 10_000:
         raise SettingError(f"NEW_STOCK_LIMIT must be between 0 and 10000, not {limit}.")
     return SyncSettings(categories, lookback, mode, limit, _categories("NEW_STOCK_CATEGORIES", categories))

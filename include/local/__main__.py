@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from include import settings
-from include.local import attach, checks, demo, detach, doctor, reset, stack, status
+from include.local import attach, checks, demo, detach, docs, doctor, reset, stack, status
 from include.local.failure import LocalFailure
 
 
@@ -50,6 +50,7 @@ def parser() -> Parser:
     test.add_argument("--fast", action="store_true", help="leave out the slow tests")
     verb("chaos", "Fuzz, kills and restarts; more arguments go to pytest.")
     verb("bench", "Measure and print; more arguments go to pytest.")
+    verb("docs", "Make the pages of docs/ that follow from the declarations.")
     for name, text in (
         ("cli", "Daybook's command line with the environment of the stack that runs."),
         ("airflow", "Airflow's command line with the environment of the stack that runs."),
@@ -150,6 +151,8 @@ def main(arguments: list[str]) -> int:
             return checks.pytest(["tests/chaos", "tests/engine", "-m", "chaos", *rest])
         case "bench":
             return checks.bench(rest)
+        case "docs":
+            return docs.docs()
         case "cli" | "airflow" | "psql":
             return attach.run(chosen.verb, rest)
         case "cache":

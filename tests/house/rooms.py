@@ -57,7 +57,8 @@ ROOMS: dict[str, Room] = {
         Room(
             "bodies", ("contract",), "how the text of a filing is had: plain data that a source gives to the analysis"
         ),
-        Room("settings", (), "a leaf that everyone else may read"),
+        Room("declared_settings", (), "what settings there are, with their defaults: frozen data alone"),
+        Room("settings", ("declared_settings",), "a leaf that everyone else may read"),
         Room("calendars", ("contract",), "a leaf: which days and windows are due, asked by whoever needs it"),
         Room("schedules", ("contract", "settings"), "a leaf: the times that an installation sets"),
         Room(
@@ -120,8 +121,14 @@ ROOMS: dict[str, Room] = {
         ),
         Room(
             "local",
-            ("registry", "contract", "engine.db", "engine.migrations", *LEAVES),
+            ("registry", "contract", "declared_settings", "engine.db", "engine.migrations", *LEAVES),
             "it makes the databases ready and reads what the registry names; all else are processes that it starts",
+        ),
+        Room(
+            "docs",
+            ("registry", "declared_settings", "operators.hours", "ops.api", "engine", "outputs", "contract", *LEAVES),
+            "pages made from what everybody else declares",
+            airflow=True,
         ),
         Room(
             "sandbox",
