@@ -38,9 +38,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("DAYBOOK_STATE", "`.daybook` in the checkout", "Where this installation keeps its files", _PLACES, True),
     Setting("DAYBOOK_RAW_ROOT", "`raw` in the state", "The raw store: a path or an fsspec URL (s3://…)", _PLACES, True),
     Setting("DAYBOOK_OUTBOX_ROOT", "`outbox` in the state", "Files that wait for the Hub: path or URL", _PLACES, True),
-    Setting(
-        "DAYBOOK_FILES_ROOT", "`files` in the state", "Files that streams make: path or URL", _PLACES, True
-    ),
+    Setting("DAYBOOK_FILES_ROOT", "`files` in the state", "Files that streams make: path or URL", _PLACES, True),
     Setting("DAYBOOK_CACHE_ROOT", "`cache` in the state", "Copies that `./run cache` keeps: a path", _PLACES, True),
     Setting("DATABASE_URL", "the embedded PostgreSQL", "A PostgreSQL of your own, 15 or later", _PLACES, True),
     Setting("DAYBOOK_POOLER", "", "`transaction` where a pooler hands connections out by transaction", _PLACES),
@@ -49,9 +47,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("DAYBOOK_SNAPSHOT_GRACE", "300", "Seconds after 09:00 until an untaken snapshot is MISSED, to 3600", _WORK),
     Setting("DAYBOOK_KEEP_RUNS", "30", "Days that Airflow's own runs are kept; 0: all", _WORK),
     Setting("DAYBOOK_KEEP_ALERTS", "30", "Days that delivered alerts are kept; 0: all", _WORK),
-    Setting(
-        "DAYBOOK_API_URL", "Airflow's own base address", "Airflow's API, for notes of tasks", _WORK, True
-    ),
+    Setting("DAYBOOK_API_URL", "Airflow's own base address", "Airflow's API, for notes of tasks", _WORK, True),
     Setting("DAYBOOK_API_USER", "admin", "User for these notes", _WORK),
     Setting("DAYBOOK_API_PASSWORDS", "Airflow's own file", "JSON file of users and passwords for them", _WORK, True),
     Setting("DAYBOOK_FRED_GROUPS", "all", "Groups of `config/fred_series.yaml` that are collected", _KOREA, True),

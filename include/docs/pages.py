@@ -18,8 +18,7 @@ def pages(url: str) -> dict[str, str]:
     Args:
         url: libpq address of a migrated database.
     """
-    # As declared: what an installation sets is not part of the documents.
-    sources = registry.SOURCES
+    sources = registry.sources()
     declared = [table for source in sources for stream in source.streams for table in stream.tables]
     return {
         "dags.md": when.dags(ROOT / "dags"),
