@@ -131,6 +131,17 @@ RELEASES: tuple[Release, ...] = (
         is_on=False,
     ),
     Release(
+        "edgar/docs",
+        "Annual and quarterly reports of companies that file with the SEC, by company and item (SEC)",
+        shapes.SEC_SECTIONS.qualified,
+        "edgar/docs/{folder}/{company}.parquet",
+        "company",
+        _SEC,
+        shape=shapes.SEC_SECTIONS,
+        made_from=("filings.sec_sections",),
+        priority=BULK,
+    ),
+    Release(
         "edgar/scan",
         "Fiscal years of companies that file with the SEC since 2021: 33 lines, as filed and as they stand (SEC)",
         "",

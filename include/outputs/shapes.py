@@ -102,3 +102,24 @@ ANALYSES = Table(
     key=("rcept_no",),
     session_date="rcept_date",
 )
+
+SEC_SECTIONS = Table(
+    "publish",
+    "sec_sections",
+    "Annual and quarterly reports of a company that files with the SEC, by report and item (SEC)",
+    (
+        Column("company", "text", "Company, by its number at the SEC in ten digits"),
+        Column("accession", "text", "Number of the filing, with its dashes"),
+        Column("number", "integer", "Place in the report, from 0; 0 is what stands before the first item"),
+        Column("company_name", "text", "Name of the company in the header", nullable=True),
+        Column("form", "text", "Form of the report"),
+        Column("filed_date", "date", "Day on which it was filed"),
+        Column("period_of_report", "date", "Period that it reports on", nullable=True),
+        Column("part", "text", "Part of the form, I to IV", nullable=True),
+        Column("item", "text", "Item of the form, e.g. 1A; null before the first", nullable=True),
+        Column("title", "text", "Heading of the item as given"),
+        Column("content", "text", "Its text: a line for a paragraph, and for a row with tabs between cells"),
+    ),
+    key=("company", "accession", "number"),
+    session_date=None,
+)

@@ -73,10 +73,10 @@ def words(seen: Seen) -> list[str]:
     ]
 
 
-def tags(seen: Seen, sources: Mapping[str, str]) -> list[str]:
+def tags(seen: Seen, sources: Mapping[str, str], named: Mapping[str, str] | None = None) -> list[str]:
     """Tags outside the policy: `source:<source>` with `kind:<kind>`, or `system` for all else.
 
-    `sources` gives the id of each source's main DAG.
+    `sources` gives the id of each source's main DAG, `named` the source of each id that a stream gives its DAG itself.
     """
     found = []
     for dag_id, dag in seen["dags"].items():
@@ -90,7 +90,7 @@ def tags(seen: Seen, sources: Mapping[str, str]) -> list[str]:
         for each in source:
             if each not in sources:
                 found.append(f"{dag_id} is tagged with {each!r}, which is no source of the registry")
-            elif dag_id != sources[each] and not dag_id.startswith(f"{each}_"):
+            elif dag_id != sources[each] and not dag_id.startswith(f"{each}_") and (named or {}).get(dag_id) != each:
                 found.append(f"{dag_id} belongs to {each}: its id is {sources[each]!r} or begins with '{each}_'")
             if not kinds:
                 found.append(f"{dag_id} has no tag `kind:…`")

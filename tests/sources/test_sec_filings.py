@@ -15,7 +15,7 @@ from include.contract import Ask, CycleStatus, Mode, Outcome, Stream, Unit
 from include.engine import windows
 from include.sandbox import sec_filings
 from include.sandbox.sec_market import Filing
-from include.sources.sec import filing_facts, filing_streams, filing_tables
+from include.sources.sec import filing_facts, filing_streams, filing_tables, sections
 from include.sources.sec.filing_plans import Choice
 from include.sources.sec.universe import UniverseUnfit, policy
 from tests.fixtures_sandbox import Start
@@ -299,3 +299,27 @@ def test_what_is_behind_the_facts_is_there_whatever_is_read_first() -> None:
         batch.table.name: len(list(batch.rows)) for batch in reversed(parsed.batches) if "facts" not in batch.table.name
     }
     assert counts == {"sec_xbrl_instances": 1, "sec_xbrl_footnotes": 1, "sec_xbrl": 1}
+
+
+def test_reports_are_cut_once_out_of_what_is_stored_and_nobody_is_asked(desk: Callable[..., Desk]) -> None:
+    here = desk(30)
+    tick(here, TUESDAY, 22, 10)
+    tick(here, WEDNESDAY, 6)
+    asked = here.asked()
+    forms = [form for each in sections.FORMS for form in (each, f"{each}/A")]
+    held = here.place.sql("select accession from filings.sec_documents where number = 1 and type = any(%s)", forms)
+    sunday = TUESDAY + timedelta(days=4)
+    verdict = here.poll("sec.docs", at(sunday, 23, 0, 20))
+    assert verdict is not None
+    assert verdict.status is CycleStatus.SUCCESS, verdict.words
+    cut = here.place.sql("select accession, number, form, part, item, content, cik from filings.sec_sections")
+    assert held
+    assert {row["accession"] for row in cut} == {row["accession"] for row in held}
+    assert here.asked() == asked
+    assert here.place.sql("select subject from filings.sec_due_docs") == []
+    marked = here.place.sql("select partition from publish.stale where table_name = 'filings.sec_sections:company'")
+    assert {row["partition"] for row in marked} == {f"{row['cik']:010d}" for row in cut}
+    # What is cut again from the same bytes is the same.
+    stream, before = quick("sec.docs"), here.place.tables(registry.stream("sec.docs"))
+    here.place.do(stream, Mode.REPLAY, TUESDAY - timedelta(days=10), sunday)
+    assert here.place.tables(stream) == before

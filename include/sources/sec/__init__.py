@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from include.contract import Source
-from include.sources.sec import filing_streams, universe
+from include.sources.sec import docs, filing_streams, universe
 from include.sources.sec.filing_plans import Choice
 from include.sources.sec.shared import DATA, WWW
 from include.sources.sec.streams import (
@@ -40,6 +40,7 @@ def source(configured: Any, members: Any) -> Source:
             companies_stream(policy),
             QUARTERS_STREAM,
             TICKERS_STREAM,
+            docs.stream(policy),
         ),
         needs_key=False,
         needs_contact=True,

@@ -52,7 +52,8 @@ def text_request(key: FilingKey) -> Request:
     )
 
 
-def _read_request(key: FilingKey, part: str) -> Request:
+def read_request(key: FilingKey, part: str) -> Request:
+    """Return the request for a part of a submission that is stored: nobody is asked."""
     return Request(
         key=key.text,
         unit=key.unit(part),
@@ -65,12 +66,12 @@ def _read_request(key: FilingKey, part: str) -> Request:
 
 def header_request(key: FilingKey) -> Request:
     """Return the request for the header of a submission that is stored."""
-    return _read_request(key, "header")
+    return read_request(key, "header")
 
 
 def xbrl_request(key: FilingKey) -> Request:
     """Return the request for the XBRL of a submission that is stored: a list, as it may lead to an instance."""
-    return replace(_read_request(key, "xbrl"), kind="list")
+    return replace(read_request(key, "xbrl"), kind="list")
 
 
 def instance_request(key: FilingKey, name: str) -> Request:

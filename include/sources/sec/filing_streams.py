@@ -34,7 +34,8 @@ _BUDGET_OF_FACTS = replace(
 )
 
 
-def _due(view: str) -> Table:
+def due(view: str) -> Table:
+    """Return the declaration of a view that says what is still to be read."""
     subject = Column("subject", "text", "Key of the filing, with the form behind it where that decides")
     return Table("filings", view, "What is still to be read", (subject,), ("subject",), None, is_published=False)
 
@@ -56,7 +57,7 @@ def streams(choice: Choice) -> tuple[Stream, Stream, Stream]:
         parse=filing_texts.parse,
         follow=partial(filing_plans.details, choice, filing_plans.text_request),
         first_session=FIRST_SESSION,
-        subjects=Subjects(_due("sec_due_texts"), "subject", f"is_{tier}" if tier in EXCHANGES else "is_all"),
+        subjects=Subjects(due("sec_due_texts"), "subject", f"is_{tier}" if tier in EXCHANGES else "is_all"),
         usual_requests=6_000,
         empty_can_be_right=False,
         known_key=choice.knows,
@@ -76,7 +77,7 @@ def streams(choice: Choice) -> tuple[Stream, Stream, Stream]:
         parse=filing_headers.parse,
         follow=partial(filing_plans.details, choice, filing_plans.header_request),
         first_session=FIRST_SESSION,
-        subjects=Subjects(_due("sec_due_headers"), "subject", "is_due"),
+        subjects=Subjects(due("sec_due_headers"), "subject", "is_due"),
         usual_requests=6_000,
         empty_can_be_right=False,
         known_key=choice.knows,
@@ -96,7 +97,7 @@ def streams(choice: Choice) -> tuple[Stream, Stream, Stream]:
         parse=filing_facts.parse,
         follow=partial(filing_facts.follow, choice),
         first_session=FIRST_SESSION,
-        subjects=Subjects(_due("sec_due_xbrl"), "subject", "is_due"),
+        subjects=Subjects(due("sec_due_xbrl"), "subject", "is_due"),
         usual_requests=6_000,
         empty_can_be_right=False,
         known_key=choice.knows,

@@ -251,3 +251,25 @@ FOOTNOTES = Table(
     key=("accession", "instance", "number", "fact_number"),
     session_date="filed_date",
 )
+
+SECTIONS = Table(
+    schema="filings",
+    name="sec_sections",
+    comment="Annual and quarterly reports cut into their items, in order",
+    columns=(
+        _ACCESSION,
+        Column("number", "integer", "Place in the report, from 0; 0 is what stands before the first item"),
+        Column("cik", "bigint", "First filer, by the SEC's number"),
+        Column("company_name", "text", "Its name in the header", nullable=True),
+        Column("form", "text", "Form of the report, e.g. 10-K or 10-Q/A"),
+        _FILED,
+        Column("period_of_report", "date", "Period that it reports on, as the header says", nullable=True),
+        Column("part", "text", "Part of the form, I to IV", nullable=True),
+        Column("item", "text", "Item of the form, e.g. 1A; null before the first", nullable=True),
+        Column("title", "text", "Heading of the item as given, empty where it has none"),
+        Column("content", "text", "Its text: a line for a paragraph, and for a row with tabs between cells"),
+    ),
+    key=("accession", "number"),
+    session_date="filed_date",
+    rules=(Rule("accession is not blank", "not_blank", ("accession",)),),
+)

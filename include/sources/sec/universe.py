@@ -42,9 +42,11 @@ class Policy:
     """What is collected whole (`documents`) and who is followed one by one (`companies`): tiers or lists by name.
 
     `forms` limits what is collected whole to some form types and their amendments; all of them where it is empty.
+    `docs` says whose annual and quarterly reports of these are cut into items.
     """
 
     documents: str = ALL
+    docs: str = ALL
     forms: frozenset[str] = frozenset()
     companies: tuple[str, ...] = ()
     lists: Mapping[str, tuple[Member, ...]] = field(default_factory=dict)
@@ -89,27 +91,28 @@ def policy(configured: Any, members: Any) -> Policy:
         UniverseUnfit: something is missing, empty or unknown.
     """
     given = configured if isinstance(configured, Mapping) else {}
-    if unknown := sorted(set(given) - {"documents", "forms", "companies", "lists"}):
+    if unknown := sorted(set(given) - {"documents", "docs", "forms", "companies", "lists"}):
         raise UniverseUnfit(
-            f"{CONFIGURATION} has {unknown[0]!r}, which nobody knows; it has documents, forms, companies and lists."
+            f"{CONFIGURATION} has {unknown[0]!r}, which nobody knows; it has documents, docs, forms, companies and "
+            "lists."
         )
     own = given.get("lists") or {}
     if not isinstance(own, Mapping) or {ALL, SP500, *EXCHANGES} & set(own):
         raise UniverseUnfit(f"{CONFIGURATION}: lists must be names, none of them a tier's, each with companies.")
     lists = {str(name): _members(CONFIGURATION, str(name), companies) for name, companies in own.items()}
-    documents = str(given.get("documents", ALL))
+    documents, docs = str(given.get("documents", ALL)), str(given.get("docs", ALL))
     companies = given.get("companies") or ()
     if isinstance(companies, str) or not isinstance(companies, Sequence):
         raise UniverseUnfit(f"{CONFIGURATION}: companies must be a list of tiers or lists, e.g. [watched].")
     used = tuple(str(name) for name in companies)
-    if SP500 in (documents, *used):
+    if SP500 in (documents, docs, *used):
         lists[SP500] = _members(MEMBERS, SP500, members)
     known = (*EXCHANGES, *lists)
     if ALL in used:
         raise UniverseUnfit(
             f"{CONFIGURATION}: companies names {ALL}: whoever files is found by the feed anyway; name whom to follow."
         )
-    for name in (documents, *used):
+    for name in (documents, docs, *used):
         if name not in known and name != ALL:
             raise UniverseUnfit(
                 f"{CONFIGURATION} names the tier {name!r}, which has nobody in it; there are "
@@ -117,7 +120,7 @@ def policy(configured: Any, members: Any) -> Policy:
             )
     if len([name for name in used if name in EXCHANGES]) > 1:
         raise UniverseUnfit(f"{CONFIGURATION}: companies may name one exchange; name the other as a list.")
-    return Policy(documents, _forms(given.get("forms", ALL)), used, lists)
+    return Policy(documents, docs, _forms(given.get("forms", ALL)), used, lists)
 
 
 def _forms(given: Any) -> frozenset[str]:
