@@ -18,6 +18,7 @@ from include.sources.edgar.documents import Facts, read
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from msgspec import Raw
 
 COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("cik", "int64", "Company, by its number at the SEC"),
@@ -36,6 +37,8 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("filed", "day", "Day on which it was filed"),
     ("frame", "text", "Frame of which this is the value now"),
 )
+# What has one of these is, in JSON, neither a number nor null.
+_OF_NO_NUMBER = (b'"', b"t", b"f", b"[", b"{")
 _NOT_NULL = ("cik", "taxonomy", "concept", "unit", "end", "accn", "filed")
 
 
@@ -68,7 +71,7 @@ def table(facts: Facts) -> pa.Table:
         "fp": pa.array([row.fp for row in rows], pa.string()).dictionary_encode(),
         "form": pa.array([row.form for row in rows], pa.string()).dictionary_encode(),
         "frame": pa.array([row.frame for row in rows], pa.string()).dictionary_encode(),
-        "val": _numbers(pa.array([bytes(row.val) for row in rows], pa.binary())),
+        "val": _numbers([row.val for row in rows]),
         "end": _days([row.end for row in rows]),
         "filed": _days([row.filed for row in rows]),
         "start": _days([row.start or None for row in rows]),
@@ -113,7 +116,7 @@ def _days(texts: list[str | None]) -> pa.Array:
         raise Unusual(str(error)) from None
 
 
-def _numbers(values: pa.Array) -> pa.Array:
+def _numbers(values: list[Raw]) -> pa.Array:
     """The digits of numbers, null where none was given.
 
     Raises:
@@ -122,11 +125,14 @@ def _numbers(values: pa.Array) -> pa.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    text = values.cast(pa.string())
-    if pc.any(pc.match_substring_regex(text, '^["tf\\[{]')).as_py():
+    if not values:
+        return pa.array([], pa.string())
+    # Taken apart in one go: a text for each of them takes twice as long.
+    joined = b",".join(values)
+    if any(sign in joined for sign in _OF_NO_NUMBER):
         raise Unusual("a value is no number")
-    is_null = pc.equal(text, "null")
-    return pc.if_else(is_null, pa.scalar(None, pa.string()), text) if pc.any(is_null).as_py() else text
+    text = pc.split_pattern(pa.array([joined], pa.string()), ",").flatten()
+    return pc.if_else(pc.equal(text, "null"), pa.scalar(None, pa.string()), text) if b"n" in joined else text
 
 
 def write(content: pa.Table, target: BinaryIO) -> None:
