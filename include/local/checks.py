@@ -7,6 +7,7 @@ without being asked for.
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -20,7 +21,8 @@ from include.local.interrupts import Interrupts
 FAST = "not slow and not e2e and not chaos and not benchmark"
 # What starts whole stacks and installations has the machine for itself; the rest shares its cores.
 ALONE = ("tests/dagrun", "tests/e2e", "tests/local")
-SHARED = ("-n", "auto", "--maxprocesses", "4", *(f"--ignore={folder}" for folder in ALONE))
+# One more than there are cores, as each waits for its database about as long as it works.
+SHARED = ("-n", str(min((os.cpu_count() or 1) + 1, 4)), *(f"--ignore={folder}" for folder in ALONE))
 STYLE_AND_TYPES = (
     ("style", ("ruff", "check")),
     ("format", ("ruff", "format", "--check")),
