@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from include import settings
-from include.local import attach, checks, demo, detach, docs, doctor, reset, stack, status
+from include.local import attach, checks, demo, detach, docs, doctor, new_source, reset, stack, status
 from include.local.failure import LocalFailure
 
 
@@ -51,6 +51,9 @@ def parser() -> Parser:
     verb("chaos", "Fuzz, kills and restarts; more arguments go to pytest.")
     verb("bench", "Measure and print; more arguments go to pytest.")
     verb("docs", "Make the pages of docs/ that follow from the declarations.")
+    made = verb("new-source", "Make a new source: folder, table, migration, DAG, stand-in, fixtures.")
+    made.add_argument("name", metavar="NAME", help="small letters and digits, e.g. rainfall")
+    made.add_argument("--tables", action="store_true", help="only write its migration again, from its tables.py")
     for name, text in (
         ("cli", "Daybook's command line with the environment of the stack that runs."),
         ("airflow", "Airflow's command line with the environment of the stack that runs."),
@@ -153,6 +156,8 @@ def main(arguments: list[str]) -> int:
             return checks.bench(rest)
         case "docs":
             return docs.docs()
+        case "new-source":
+            return new_source.new_source(chosen.name, chosen.tables, _plain)
         case "cli" | "airflow" | "psql":
             return attach.run(chosen.verb, rest)
         case "cache":

@@ -9,10 +9,11 @@ from functools import cache
 import psycopg
 import pytest
 
-from include import declared_settings
+from include import cli, declared_settings
 from include.docs import pages
 from include.engine.kinds import KINDS, PAGES, page_of
 from tests.house import tree
+from tests.house.test_readme import verbs
 
 DOCS = tree.ROOT / "docs"
 KNOWN = {kind.name for kind in KINDS}
@@ -21,7 +22,13 @@ KEY = re.compile(r"([a-z]+(?:-[a-z]+)*)/")
 # Keys of messages that tell of an incident under the fact's own name, so that it is told once.
 FACTS = {"cycle", "listing", "deadline"}
 RUNBOOKS = [path for path in tree.files() if path.startswith("docs/runbooks/") and path.endswith(".md")]
-WRITTEN = ["README.md", "ARCHITECTURE.md", *(p for p in tree.files() if p.startswith("docs/"))]
+WRITTEN = [
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    *(p for p in tree.files() if p.startswith("docs/")),
+]
 
 
 def test_the_generated_pages_are_what_the_declarations_say(database):
@@ -113,8 +120,16 @@ def test_no_secret_has_a_default():
 # --- links
 
 
-@pytest.mark.parametrize("page", [path for path in WRITTEN if path.endswith(".md")])
+@pytest.mark.parametrize("page", WRITTEN)
 def test_what_a_page_links_to_is_there(page):
     folder = (tree.ROOT / page).parent
     for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", tree.read(page)):
         assert (folder / target).resolve().exists(), f"{page} links to {target}"
+
+
+def test_every_command_that_a_page_shows_exists():
+    below = next(action for action in cli._parser()._actions if action.choices)
+    for page in WRITTEN:
+        for verb, rest in re.findall(r"\./run ([a-z][\w-]*)(?: ([a-z][\w-]*))?", tree.read(page)):
+            assert verb in verbs(), f"{page} shows ./run {verb}"
+            assert verb != "cli" or not rest or rest in below.choices, f"{page} shows ./run cli {rest}"
