@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from include.contract import Source
-from include.sources.edgar import set_streams
+from include.sources.edgar import set_streams, tier
 from include.sources.edgar.streams import COMPANYFACTS_STREAM, DATA, FACTS_STREAM, SCAN_STREAM, WWW
 
 CONFIGURATION = "config/edgar.yaml"
@@ -26,17 +26,25 @@ def source(configured: Any) -> Source:
         ChoiceUnfit: it has something that nobody knows.
     """
     given = configured if isinstance(configured, Mapping) else {}
-    if unknown := sorted(set(given) - {"numbers"}):
-        raise ChoiceUnfit(f"{CONFIGURATION} has {unknown[0]!r}, which nobody knows; it has numbers.")
+    if unknown := sorted(set(given) - {"numbers", "facts_in_postgresql"}):
+        raise ChoiceUnfit(
+            f"{CONFIGURATION} has {unknown[0]!r}, which nobody knows; it has numbers and facts_in_postgresql."
+        )
     numbers = given.get("numbers", False)
     if not isinstance(numbers, bool):
         raise ChoiceUnfit(f"{CONFIGURATION}: numbers is {numbers!r}; it is true or false.")
+    rows = tier.streams(given.get("facts_in_postgresql", tier.NONE))
+    if rows is None:
+        raise ChoiceUnfit(
+            f"{CONFIGURATION}: facts_in_postgresql is {given['facts_in_postgresql']!r}; it is none, all, nasdaq, nyse "
+            "or a list of CIKs such as [320193]."
+        )
     return Source(
         name="edgar",
         title="EDGAR in bulk",
         connection="sec",
         hosts=(WWW, DATA),
-        streams=(COMPANYFACTS_STREAM, FACTS_STREAM, SCAN_STREAM, *set_streams.streams(numbers=numbers)),
+        streams=(COMPANYFACTS_STREAM, FACTS_STREAM, SCAN_STREAM, *rows, *set_streams.streams(numbers=numbers)),
         needs_key=False,
         needs_contact=True,
         terms="SEC filings are public records; published privately.",
