@@ -20,7 +20,7 @@ import psycopg
 from include import caching, calendars, collecting, looking, registry, settings
 from include.collecting import CommandRefused, warehouse
 from include.contract import Mode
-from include.engine import alerts, controls, credentials, jobs, quarantine, silences
+from include.engine import alerts, controls, credentials, jobs, journal, quarantine, restoring, silences
 from include.engine.migrations import MigrationRefused, migrate
 from include.engine.surrender import WarehouseAway
 from include.outputs import gate
@@ -47,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         alerts.AlertRefused,
         gate.LetRefused,
         MigrationRefused,
+        restoring.RestoreRefused,
+        journal.JournalUnreadable,
     ) as refusal:
         print(f"REFUSED – {refusal}", file=sys.stderr)
         return 1
@@ -123,6 +125,8 @@ def _parser() -> argparse.ArgumentParser:
     verb("watch", _watch, "End the leases of vanished workers and send alerts, until stopped.")
     _collecting(verb)
     _syncing(verb)
+    again = verb("restore", collecting.restore, "Tell an empty database again from the raw store that was kept.")
+    again.add_argument("--who", default=getpass.getuser(), help="who asks (default: this user)")
     verb("status", looking.status, "Show the newest window of every stream.")
     runs = verb("runs", looking.runs, "Show the newest backfills and replays with their progress, or one of them.")
     runs.add_argument("run_id", nargs="?", metavar="RUN", help="all there is to know of this one")

@@ -18,7 +18,18 @@ from itertools import groupby
 from include import registry, settings
 from include.calendars import last_instant, next_instant
 from include.contract import TERMINAL, Credentials, CycleStatus, Mode, Outcome, Source, Stream
-from include.engine import credentials, cycle, estimate, jobs, once_more, quarantine, replay, windows
+from include.engine import (
+    credentials,
+    cycle,
+    estimate,
+    jobs,
+    journal,
+    once_more,
+    quarantine,
+    replay,
+    restoring,
+    windows,
+)
 from include.engine.lease import holder
 from include.engine.raw import RawStore
 from include.engine.verdict import Verdict, kst, where, worker_of
@@ -80,7 +91,9 @@ def poll(options: argparse.Namespace) -> int:
             return _print(estimate.polls(url, streams))
         stop = stop_flag()
         named = bool(options.source or options.streams)
-        return max([_poll_one(url, stream, options, stop, named=named) for stream in streams], default=0)
+        code = max([_poll_one(url, stream, options, stop, named=named) for stream in streams], default=0)
+        _write_journal(url)
+        return code
     if not options.source and not options.streams:
         raise CommandRefused("Say for which --source or --streams: keys and sessions are those of a stream.")
     code = 0
@@ -144,6 +157,45 @@ def let_out(options: argparse.Namespace) -> int:
     run_id = act(url, stream, options.id, options.who, options.why)
     print(f"{'RETRIED' if options.action == 'retry' else 'ACCEPTED'} – entry {options.id}; run {run_id} reads it again")
     return _work_off(url, run_id, [stream], Mode.REPLAY, options.who, stop_flag())
+
+
+def restore(options: argparse.Namespace) -> int:
+    """Tell an empty database again from the raw store: its ledger, and with today's parsers every table."""
+    url, raw = warehouse(), RawStore(settings.load().raw_root)
+    told = restoring.load(url, raw)
+    print(
+        f"READ – {told.fetches:,} requests from {told.files:,} files of the journal; {told.missing:,} answers lack "
+        f"their bytes and are asked for again, {told.unnamed:,} objects are of nobody and stay where they are",
+        flush=True,
+    )
+    stop, code = stop_flag(), 0
+    windows.declare(url, registry.streams(), is_connected)
+    held = {row["stream"]: row for row in restoring.held(url)}
+    known = [stream for stream in registry.streams() if stream.name in held or stream.making is not None]
+    for stream in known:
+        run_id = restoring.plan(url, stream)
+        if run_id is not None and not stop():
+            code = max(code, _work_off(url, run_id, [stream], Mode.REPLAY, options.who, stop))
+    if stop():
+        print("STOPPED – the same call goes on with what is left.")
+        return 1
+    restoring.finish(url)
+    for name in sorted(set(held) - {stream.name for stream in known}):
+        print(f"LEFT – {name}: {held[name]['fetches']:,} answers of a stream that is not declared any more")
+    print(
+        "Checkpoints and pending keys are not told again: backfill what came after the newest session of each stream."
+    )
+    for name, row in held.items():
+        print(f"  {name}: {row['newest'] or 'no sessions'}")
+    return code
+
+
+def _write_journal(url: str) -> None:
+    """Write down beside the raw objects what was asked; where that cannot be done, say so."""
+    try:
+        journal.write(url, RawStore(settings.load().raw_root))
+    except OSError as error:
+        print(f"The journal could not be written ({error}); the next call, or upkeep, writes it.", flush=True)
 
 
 def _print(lines: Iterable[str]) -> int:
@@ -283,6 +335,8 @@ def _work_off(url: str, run_id: str, streams: Sequence[Stream], mode: Mode, who:
                 print(waiting, flush=True)
                 said = waiting
             _pause(stop)
+    if mode is not Mode.REPLAY:
+        _write_journal(url)
     outcome, progress = jobs.conclude(url, run_id)
     goes_on = "" if outcome in (Outcome.SUCCESS, Outcome.PARTIAL) else " The same request goes on where it ended."
     first = f" First failure: {progress.first_failure}." if progress.first_failure else ""

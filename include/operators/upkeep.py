@@ -87,6 +87,7 @@ class UpkeepOperator(BaseOperator):
         since = upkeep.publication_behind(url, fed, publisher.LEASE, PUBLISH_GRACE)
         if since is not None:
             wanted.append((PUBLISH, "something waits to be published", {}))
+        told += _write_journal(url)
         orders = []
         for dag_id, why, conf in wanted:
             if ti.get_dag(dag_id).is_paused:
@@ -94,6 +95,19 @@ class UpkeepOperator(BaseOperator):
             else:
                 orders.append({"dag_id": dag_id, "run_id": f"upkeep__{quarter}", "conf": conf, "why": why})
         return told, orders
+
+
+def _write_journal(url: str) -> list[str]:
+    """Write down beside the raw objects what was asked since; say so only where it cannot be."""
+    from include import settings
+    from include.engine import journal
+    from include.engine.raw import RawStore
+
+    try:
+        journal.write(url, RawStore(settings.load().raw_root))
+    except OSError as error:
+        return [f"the journal beside the raw objects cannot be written ({error}); the next look writes what is missing"]
+    return []
 
 
 def _unattended(url: str, streams: Sequence[Stream]) -> list[tuple[str, str, dict[str, Any]]]:
