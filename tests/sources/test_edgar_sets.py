@@ -186,11 +186,16 @@ def test_a_new_quarter_is_found_a_rebuilt_one_read_again_and_an_older_one_had_by
     assert (desk.made(), len(desk.running.requests())) == (held, asked)
 
 
+def doubts(desk: Desk) -> list[str]:
+    return [row["key"] for row in desk.place.sql("select key, says from filings.edgar_doubts")]
+
+
 def test_what_is_no_set_takes_nothing_away_and_numbers_come_where_they_are_wanted(desk: Desk) -> None:
     desk.running.fault(match={"path_contains": "2026q2.zip"}, html_block_page=True, n=1)
     blocked = desk.poll(desk.archive)
     assert blocked.status in (CycleStatus.FAILED, CycleStatus.PENDING), blocked.words
     assert desk.poll(desk.facts).words.startswith("NOTHING DUE")
+    assert doubts(desk) == [], "nothing is missed before the first was there"
     sets, files = (replace(stream, host_group=FREE) for stream in set_streams.streams(numbers=True))
     with_numbers = replace(desk, archive=sets, facts=files)
     desk.place.at(FIRST + timedelta(days=1))
@@ -198,6 +203,12 @@ def test_what_is_no_set_takes_nothing_away_and_numbers_come_where_they_are_wante
     text = desk.beside.sets().members(2026, 2)["num.txt"]
     assert members(desk)["edgar/meta/num/2026Q2.parquet"] == text.count("\n") - 1
     assert members(desk)["edgar/meta/sub/2026Q3.parquet"] > 0
+    # A quarter that does not come is told 45 days after its end.
+    found = []
+    for day in (date(2027, 2, 14), date(2027, 2, 15)):
+        desk.place.at(datetime(day.year, day.month, day.day, 17, tzinfo=UTC))
+        found.append(doubts(desk))
+    assert found == [[], ["2026Q4"]]
 
 
 def test_a_column_that_nobody_knows_is_told_once(desk: Desk) -> None:
