@@ -3,7 +3,7 @@
 from include.engine.migrations import run_sql_beside
 
 revision = "0031"
-down_revision = "0029"
+down_revision = "0030"
 
 
 def upgrade() -> None:
