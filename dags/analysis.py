@@ -9,7 +9,7 @@ from __future__ import annotations
 from airflow.sdk import DAG, Param
 
 from include.dag_factory import DEFAULTS, START, Priority, when
-from include.operators.analysing import POOL, AwaitOperator, LookOperator, SubmitOperator, schedule
+from include.operators.analysing import ANSWERS, POOL, SUBMIT, AwaitOperator, LookOperator, SubmitOperator, schedule
 from include.operators.collect import asset
 from include.registry import bodies, source
 
@@ -74,8 +74,8 @@ with DAG(
 ) as dag:
     look = LookOperator(task_id="look", readings=bodies(), priority_weight=Priority.FIRST)
     submit = SubmitOperator(
-        task_id="submit", source=source("dart"), readings=bodies(), priority_weight=Priority.FIRST, pool=POOL
+        task_id=SUBMIT, source=source("dart"), readings=bodies(), priority_weight=Priority.FIRST, pool=POOL
     )
     # Not in the pool: with one slot there, answers would wait for what waits for them.
-    answers = AwaitOperator(task_id="answers", priority_weight=Priority.FIRST)
+    answers = AwaitOperator(task_id=ANSWERS, priority_weight=Priority.FIRST)
     look >> [submit, answers]

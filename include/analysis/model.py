@@ -8,7 +8,7 @@ error.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal
@@ -17,8 +17,14 @@ from include.analysis.prompts import MOST_TOKENS, SCHEMA, Prompt
 
 # What the servers between us and the model say when it is away, or has no room, or knows us no more: none of it is
 # about a single filing.
-_AWAY = (401, 403, 404, 405, 408, 425, 429, 502, 503, 504)
-_AWAY_AT_LOOK = (401, 403, 408, 425, 429, 502, 503, 504)
+_AWAY = frozenset({401, 403, 408, 425, 429})
+# Said of a submit alone, as of a job it means that the server does not know it.
+_AWAY_AT_SUBMIT = _AWAY | {404, 405}
+# Gateways say so of a server that may have got the request and only its answer did not come back.
+_MAY_HAVE_IT = frozenset({502, 504, 520, 524})
+# From here on no server of the model's speaks, but a gateway (52x and 530 are Cloudflare's); below 400 it is a page to
+# log in at.
+_FIRST_OF_GATEWAYS, _FIRST_OF_ERRORS = 502, 400
 
 
 @dataclass(frozen=True)
@@ -106,23 +112,27 @@ class Submitter:
                 extra_body={"request_id": name} if self._backend.own_ids else None,
                 timeout=timeout,
             )
-        except openai.APITimeoutError:
-            raise TooSlow(f"the model's server did not answer within {timeout:.0f} s") from None
         except openai.APIConnectionError as error:
-            cause = error.__cause__
-            refused = type(cause).__name__ in ("ConnectError", "UnsupportedProtocol", "ConnectTimeout")
-            why = f"the model's server cannot be reached ({type(cause).__name__})"
-            raise Away(why, was_sent=not refused) from None
+            cause = type(error.__cause__).__name__
+            # A host that takes no connection is away, like one that refuses it: the client calls both a timeout.
+            is_refused = cause in ("ConnectError", "UnsupportedProtocol", "ConnectTimeout", "PoolTimeout")
+            if isinstance(error, openai.APITimeoutError) and not is_refused:
+                raise TooSlow(f"the model's server did not answer within {timeout:.0f} s") from None
+            raise Away(f"the model's server cannot be reached ({cause})", was_sent=not is_refused) from None
         except openai.APIStatusError as error:
             why = f"the model's server says HTTP {error.status_code}: {_words(error)}"
-            if error.status_code in _AWAY:
-                raise Away(why, was_sent=False) from None
+            if _is_away(error.status_code, _AWAY_AT_SUBMIT):
+                raise Away(why, was_sent=error.status_code in _MAY_HAVE_IT) from None
             raise Rejected(why) from None
-        except openai.OpenAIError as error:
-            raise Rejected(f"the model's server cannot be understood ({type(error).__name__})") from None
-        if response.status in ("failed", "cancelled"):
-            raise Rejected(f"the model's server took the job and says {response.status}")
-        return str(response.id)
+        except (openai.OpenAIError, ValueError) as error:
+            raise Away(f"the model's server cannot be understood ({type(error).__name__})", was_sent=True) from None
+        state, made = getattr(response, "status", None), getattr(response, "id", None)
+        if not state or not made:
+            # A page of a gateway, with HTTP 200: the client gives it as it is.
+            raise Away("the model's server answers in other words than the API's", was_sent=True)
+        if state in ("failed", "cancelled"):
+            raise Rejected(f"the model's server took the job and says {state}")
+        return str(made)
 
     def cancel(self, name: str) -> None:
         """Ask for a job to be ended; that it has ended, or is not known, is as good."""
@@ -159,7 +169,7 @@ class Looker:
             return Said("lost") if _is_of_the_api(error) else Said("away", why="HTTP 404 without the API's words")
         except openai.APIStatusError as error:
             # What is neither is a trouble of this one job: it is looked at again until its time is over.
-            state: Literal["away", "waiting"] = "away" if error.status_code in _AWAY_AT_LOOK else "waiting"
+            state: Literal["away", "waiting"] = "away" if _is_away(error.status_code, _AWAY) else "waiting"
             return Said(state, why=f"HTTP {error.status_code}: {_words(error)}")
         except openai.OpenAIError as error:
             return Said("away", why=f"{type(error).__name__} ({type(error.__cause__).__name__})")
@@ -168,13 +178,13 @@ class Looker:
         return _said(response)
 
     async def cancel(self, name: str) -> bool:
-        """Ask for a job to be ended; False where the server cannot be asked."""
+        """Ask for a job to be ended; False where the server cannot be asked. Whether it has ended says a look."""
         import openai
 
         try:
             await self._client.responses.cancel(name)
         except openai.APIStatusError as error:
-            return error.status_code < 500
+            return not _is_away(error.status_code, _AWAY)
         except openai.OpenAIError:
             return False
         return True
@@ -207,6 +217,10 @@ def _said(response: Any) -> Said:
         error = getattr(response, "error", None)
         return Said("failed", why=f"{state}: {str(getattr(error, 'message', '') or '')[:300]}")
     return Said("away", why=f"an answer with the state {str(state)[:50]!r}")
+
+
+def _is_away(status: int, said: Collection[int]) -> bool:
+    return status in said or status >= _FIRST_OF_GATEWAYS or status < _FIRST_OF_ERRORS
 
 
 def _is_of_the_api(error: Any) -> bool:

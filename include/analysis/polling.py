@@ -67,9 +67,10 @@ class Poller:
         async def look(flight: InFlight) -> Said:
             async with turns:
                 said = await self._looker.look(flight.response_id)
-                if said.state == "waiting" and flight.age is not None and flight.age > DEADLINE:
-                    why = f"no answer within {DEADLINE.total_seconds() / 60:.0f} minutes"
-                    return Said("failed", why=why) if await self._looker.cancel(flight.response_id) else said
+                is_overdue = flight.age is not None and flight.age > DEADLINE
+                if said.state == "waiting" and is_overdue and await self._looker.cancel(flight.response_id):
+                    # It may have been finished between the look and the end that was asked for.
+                    return _ended(await self._looker.look(flight.response_id))
                 return said
 
         found = await asyncio.gather(*(look(flight) for flight in flights))
@@ -95,6 +96,13 @@ class Poller:
 
     async def _in_database(self, work: Callable[[Connection], Result]) -> Result:
         return await asyncio.to_thread(self._line.kept, work)
+
+
+def _ended(said: Said) -> Said:
+    """What an overdue job came to whose end was asked for, as it was looked at after that."""
+    if said.state in ("waiting", "failed"):
+        return Said("failed", why=f"no answer within {DEADLINE.total_seconds() / 60:.0f} minutes")
+    return said
 
 
 def _verdict(connection: Connection, flight: InFlight, said: Said) -> str:

@@ -119,8 +119,12 @@ class Worker:
         if name is None:
             return "claim over"
         self.signal("begun")
+        left = until - self.clock()
+        if left <= 0:
+            # Also one that was frozen here: meanwhile the poll loop may have taken the job for lost.
+            return self._fail(job, f"its text took longer than {MOST_SECONDS:.0f} s")
         try:
-            response_id = self.model.submit(name, prompt, until - self.clock())
+            response_id = self.model.submit(name, prompt, left)
         except Away as away:
             return self._away(job, name, away)
         except TooSlow as slow:
@@ -166,6 +170,7 @@ def run(
     stop: threading.Event,
     seconds: float,
     url: str,
+    is_alone: Callable[[], bool] = lambda: False,
 ) -> tuple[Counts, queue.Standing]:
     """Work until nothing is left to do, the time is over, or the stop; return what was done and what is left.
 
@@ -176,13 +181,14 @@ def run(
         stop: ends it between two steps of each worker.
         seconds: how long it may go on.
         url: address of the warehouse, for looking whether something is left.
+        is_alone: whether nobody looks at the answers any more, which ends it too: slots would not come free.
     """
     crew = _Crew(make, stop, time.monotonic() + seconds)
     line = Line(url, application="daybook analysis")
     try:
         while True:
             standing = line.kept(queue.standing)
-            if crew.is_over or standing.is_idle:
+            if crew.is_over or standing.is_idle or (standing.in_flight and is_alone()):
                 return crew.counts, standing
             # No more than may claim something: whoever cannot would only have looked.
             crew.begin(min(standing.free, standing.waiting) + standing.stale, workers)

@@ -203,9 +203,11 @@ class Llm:
             self._forget_all()
 
     def view(self) -> dict[str, Any]:
-        """What was given to it: jobs by filing, and the most that were under way at once."""
+        """What was given to it and what it holds of that, by filing, and the most that were under way at once."""
         with self._lock:
-            return {"jobs": len(self._jobs), "made": dict(self._made), "most_at_once": self._most, **vars(self._house)}
+            held = Counter(job.number for job in self._jobs.values() if not job.is_cancelled)
+            known = {"jobs": len(self._jobs), "made": dict(self._made), "held": dict(held), "most_at_once": self._most}
+            return {**known, **vars(self._house)}
 
 
 def _line(said: str, name: str) -> str:

@@ -3,6 +3,7 @@ every step."""
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,6 +13,7 @@ import pytest
 
 from include.analysis import prompts
 from include.analysis.body import Found
+from include.analysis.model import Looker
 from tests.analysis.office import TEXT, Killed, Office
 
 ABSENT = Found("absent", why="014")
@@ -210,6 +212,70 @@ def test_a_server_that_is_too_slow_at_the_submit_is_a_failure_and_its_job_is_end
     assert (office.status(number), office.row(number)["retry_count"]) == ("COMPLETED", 1)
 
 
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"status": 502},
+        {"status": 504, "apply": True},
+        {"status": 530},
+        {"status": 302, "headers": {"location": "/login"}},
+        {"html_block_page": True, "status": 200},
+        {"html_block_page": True, "status": 200, "apply": True},
+    ],
+)
+def test_what_a_gateway_says_in_the_models_place_costs_no_filing_a_try_and_makes_no_second_job(
+    office: Office, fault: dict[str, object]
+) -> None:
+    number = office.file(1)
+    office.running.fault(match={"host": "llm.sandbox.invalid", "kind": "submit"}, **fault)
+    assert office.submit() == ["model away"]
+    assert office.sql("select 1 from ops.incidents where incident_key = 'away/model' and closed_at is null") != []
+    settle(office, minutes=4)
+    row = office.row(number)
+    assert (row["status"], row["retry_count"], office.slots()) == ("COMPLETED", 0, 0), row
+    assert (office.made(), row["lost_count"] <= 1) == ({number: 1}, True)
+
+
+def test_a_host_that_takes_no_connection_is_away_and_not_slow(office: Office) -> None:
+    number = office.file(1)
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, socket.socket() as first, socket.socket() as second:
+        for one in (first, second):
+            # What is in the way of others: nobody takes these two up either.
+            one.setblocking(False)
+            one.connect_ex(full.getsockname())
+        there = f"http://127.0.0.1:{full.getsockname()[1]}/v1"
+        backend = replace(office.backend(), url=there, timeout=timedelta(seconds=0.3))
+        assert office.submit(backend=backend) == ["model away"]
+    assert (office.status(number), office.row(number)["retry_count"]) == ("PENDING", 0)
+
+
+def test_a_job_that_is_done_as_its_end_is_asked_for_is_done(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    number = office.file(1)
+    office.switch("seconds", value=700)
+    office.submit()
+    office.advance(seconds=610)
+    cancel = Looker.cancel
+
+    async def late(self: Looker, name: str) -> bool:
+        office.advance(seconds=120)
+        return await cancel(self, name)
+
+    monkeypatch.setattr(Looker, "cancel", late)
+    assert office.poll().outcomes == {"completed": 1}
+    assert (office.status(number), office.row(number)["retry_count"], office.made()) == ("COMPLETED", 0, {number: 1})
+
+
+def test_a_job_that_can_neither_be_looked_at_nor_ended_is_over_after_ten_minutes_all_the_same(office: Office) -> None:
+    number = office.file(1)
+    office.submit()
+    office.running.fault(match={"host": "llm.sandbox.invalid", "kind": "look"}, status=500, n=None)
+    office.advance(minutes=9)
+    assert office.poll().outcomes == {"waiting": 1}
+    office.advance(minutes=2)
+    assert office.poll().outcomes == {"failed": 1}
+    assert (office.shown(number), office.row(number)["retry_count"], office.slots()) == ("FAILED", 1, 0)
+
+
 # --- the document
 
 
@@ -280,6 +346,14 @@ def test_over_ninety_seconds_is_a_failure(office: Office) -> None:
     worker.clock = lambda: next(ticks)
     assert worker.one() == "failed"
     assert (office.shown(number), office.row(number)["retry_count"], office.made()) == ("FAILED", 1, {})
+
+
+def test_a_worker_that_was_frozen_before_the_submit_asks_nobody(office: Office) -> None:
+    office.file(1)
+    worker = office.worker()
+    ticks = iter([0.0, 1.0, 91.0])
+    worker.clock = lambda: next(ticks)
+    assert (worker.one(), office.made()) == ("failed", {})
 
 
 # --- kills

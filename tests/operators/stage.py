@@ -121,6 +121,11 @@ class Ti:
         self.pushed: dict[str, Any] = {}
         vars(self).update(facts)
 
+    def get_task_states(self, dag_id: str, task_ids: list[str], run_ids: list[str]) -> dict[str, dict[str, str]]:
+        """How the run's other tasks stand, where a test said so in `others`."""
+        others: Mapping[str, str] = getattr(self, "others", {})
+        return {run_id: {name: others[name] for name in task_ids if name in others} for run_id in run_ids}
+
     def xcom_push(self, key: str, value: Any) -> None:
         self.pushed[key] = value
 

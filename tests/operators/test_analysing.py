@@ -11,12 +11,12 @@ import pytest
 from airflow.sdk.exceptions import AirflowSkipException, TaskDeferred
 
 from include import registry
-from include.operators import notes
+from include.operators import analysing, notes
 from include.operators.analysing import AnalysisTrigger, AwaitOperator, LookOperator, SubmitOperator, schedule
 from include.operators.endings import Failed
 from tests.analysis.conftest import office
 from tests.analysis.office import Office
-from tests.operators.stage import context, turn
+from tests.operators.stage import Ti, context, turn
 
 __all__ = ["office"]
 
@@ -90,11 +90,11 @@ def test_filings_go_from_the_queue_to_their_verdicts_never_more_than_permitted(h
     ended = submit()
     triggerer.join()
     assert (ended.how, ended.data) == ("green", {"submitted": 7}), ended.words
-    assert (events[0]["outcomes"], events[0]["is_idle"]) == ({"completed": 7}, True)
+    assert (events[0]["outcomes"], events[0]["is_quiet"]) == ({"completed": 7}, True)
     assert {here.status(number) for number in numbers} == {"COMPLETED"}
     assert here.made() == dict.fromkeys(numbers, 1)
     assert here.running.control("GET", "llm")["most_at_once"] <= 3
-    AwaitOperator(task_id="answers").resume(context(), events[0])
+    AwaitOperator(task_id="answers").resume(context(Ti(others={"submit": "success"})), events[0])
     with pytest.raises(AirflowSkipException, match="NOTHING TO DO"):
         look()
 
@@ -103,9 +103,55 @@ def test_the_trigger_keeps_nothing_but_how_long_it_looks(here: Office) -> None:
     with pytest.raises(TaskDeferred) as deferred:
         AwaitOperator(task_id="answers").execute(context())
     name, kept = deferred.value.trigger.serialize()
-    assert (name, kept) == ("include.operators.analysing.AnalysisTrigger", {"seconds": 540.0})
-    with pytest.raises(TaskDeferred):
-        AwaitOperator(task_id="answers").resume(context(), {"outcomes": {}, "is_idle": False})
+    assert (name, kept) == ("include.operators.analysing.AnalysisTrigger", {"seconds": 540.0, "least": 0.0})
+
+
+def test_answers_are_looked_for_as_long_as_the_submitter_is_there_and_counted_to_the_end() -> None:
+    """Whoever ended while the submitter claims one more would leave its answer, and the slot, to nobody."""
+    operator = AwaitOperator(task_id="answers")
+    for state, event in (
+        ("running", {"outcomes": {"completed": 7}, "is_quiet": True}),
+        ("up_for_reschedule", {"outcomes": {"completed": 7}, "is_quiet": True}),
+        ("success", {"outcomes": {"completed": 7}, "is_quiet": False}),
+    ):
+        with pytest.raises(TaskDeferred) as deferred:
+            operator.resume(context(Ti(others={"submit": state})), event)
+        assert deferred.value.kwargs == {"so_far": {"completed": 7}}
+        assert deferred.value.trigger.serialize()[1] == {"seconds": 540.0, "least": 10.0}
+    last = {"outcomes": {"completed": 1, "failed": 2}, "is_quiet": True}
+    operator.resume(context(Ti(others={"submit": "success"})), last, so_far={"completed": 7})
+    assert operator.outcome == "DONE – 8 completed, 2 failed."
+
+
+def test_a_submitter_that_is_cleared_by_itself_does_not_wait_for_answers_that_nobody_looks_for(
+    here: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(analysing, "ASK_SECONDS", 0.0)
+    numbers = file(here, 2)
+    look()
+    operator = SubmitOperator(task_id="submit", source=registry.source("dart"), readings=registry.bodies())
+    ended = operator.work(context(Ti(others={"answers": "success"})), turn())
+    assert (ended.how, "the next run looks" in ended.words) == ("green", True), ended.words
+    given = here.made()
+    assert given
+    assert {here.status(number) for number in given} == {"PROCESSING"}
+    # The next run: both tasks, all of them.
+    events: list[Any] = []
+    triggerer = threading.Thread(target=answers, args=(events,))
+    triggerer.start()
+    assert submit().how == "green"
+    triggerer.join()
+    assert here.made() == dict.fromkeys(numbers, 1)
+
+
+def test_a_trigger_ends_where_something_waits_that_nobody_gives_to_the_model(
+    here: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(analysing, "QUIET_SECONDS", 0.3)
+    here.file(1)
+    events: list[Any] = []
+    answers(events)
+    assert (events[0]["outcomes"], events[0]["is_quiet"]) == ({}, True)
 
 
 def test_without_a_model_it_is_said_what_to_set(here: Office, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,6 +130,11 @@ def test_what_has_not_changed_is_answered_without_its_body(readers: Api, databas
     path, tag = f"/daybook/v1/disclosures/{number}", first.headers["etag"]
     again = readers.client.get(path, headers={"if-none-match": f'"x", W/{tag}'})
     assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
+    for other in ("disclosures/recent", "disclosures?corpCode=00100001", "companies/00100001"):
+        tagged = readers.client.get(f"/daybook/v1/{other}")
+        same = readers.client.get(f"/daybook/v1/{other}", headers={"if-none-match": tagged.headers["etag"]})
+        assert (tagged.status_code, same.status_code) == (200, 304)
+        assert same.headers["cache-control"] == tagged.headers["cache-control"]
     with connect(database, autocommit=True) as connection:
         connection.execute("update dartbrief.analysis_cache set summary = 'anders'")
     assert readers.client.get(path, headers={"if-none-match": tag}).json()["summary"] == "anders"
@@ -310,6 +315,26 @@ def test_a_fetch_asks_dart_now_through_its_ledger_and_keeps_the_answer(
     assert [row["stream"] for row in rows] == ["dart.debug"] * 2
     assert used is not None
     assert used["n"] == 2
+
+
+def test_a_fetch_without_more_words_asks_for_the_first_twenty_of_kospi_and_of_a_company_for_all_classes(
+    desk: tuple[Api, list[Any]], database: str
+) -> None:
+    api, _ = desk
+    for wish in (DAYS, {**DAYS, "corpCode": "00126380"}, {**DAYS, "pageNo": 2, "pageCount": 100}):
+        answer = api.send("POST", "/admin/disclosures/fetch", wish, None, **{"x-admin-key": ADMIN})
+        assert answer.status_code == 200, answer.text
+    for wish in ({"beginDate": "2026-09-15"}, {**DAYS, "pageCount": 101}, {**DAYS, "pageNo": 0}):
+        answer = api.send("POST", "/admin/disclosures/fetch", wish, None, **{"x-admin-key": ADMIN})
+        assert answer.status_code == 422
+    with connect(database, autocommit=True) as connection:
+        rows = connection.execute("select request_key from collect.fetches order by fetch_id").fetchall()
+    days = "bgn_de=20260915/end_de=20260915"
+    assert [row["request_key"] for row in rows] == [
+        f"{days}/page_no=1/page_count=20/corp_cls=Y",
+        f"{days}/page_no=1/page_count=20/corp_code=00126380",
+        f"{days}/page_no=2/page_count=100/corp_cls=Y",
+    ]
 
 
 def test_a_backfill_starts_the_dag_and_says_where_its_progress_is(desk: tuple[Api, list[Any]]) -> None:
