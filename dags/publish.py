@@ -16,20 +16,32 @@ from include.registry import streams
 DOC = """
 # Publication
 
-Rows that changed become parquet files, and these go to the Hub in one commit for each release. Where nothing changed,
-nothing is sent.
+Rows that changed become parquet files (`build`), and these go to the Hub in commits of up to a hundred (`push`). Where
+nothing changed, nothing is sent. **What waits is in the outbox: no failure loses it, and readers have what was sent
+before. Nothing here counts for the verdict of 09:00**, so at night it can wait.
 
 **When.** Each time that a collecting run changed rows (it sends an asset event), and when `upkeep` finds something
-that has waited for ten minutes. Trigger it by hand at any time; it has no parameters.
+that has waited for ten minutes. Trigger it by hand at any time, as often as you like; it has no parameters.
 
-**When it is red,** read the note.
+What the note begins with, and what to do:
 
-| the note says | what to do |
-|---|---|
-| REFUSED | The connection `huggingface` is wrong, or the repository is public. Mend it, then trigger. |
-| FAILED – … | A file cannot be made, or the Hub does not take it; the rest was sent. The next run tries again. |
+- DONE, NOTHING: all that changed is sent. GOING ON, WAITING, LEASE LOST: there is more to do, or another run publishes
+  right now. PUT OFF: the Hub asked for patience, or the hour's commits are used up; the run goes on at the time that it
+  says. INTERRUPTED: the warehouse does not answer; it is tried again. **Nothing is to be done.**
+- PARTIAL – … not PATH: a check holds a file, e.g. as rows are gone. `./run cli publication list` shows why. If the file
+  is right: DAG `control`, action `publish`. If not, mend the rows; the next file takes its place.
+- PARTIAL – … of large releases wait: they used up their share of this hour's commits; `upkeep` starts the next run.
+- … somebody had deleted or changed are sent again: others wrote to the repository. Ask who; all is put right.
+- REFUSED: the token may not write, the repository is public, or the connection `huggingface` lacks something. Mend the
+  connection, then trigger.
+- FAILED – … not RELEASE PART: rows do not fit what is declared of them, and the words name the column. All else is made
+  and sent; the next run tries again.
+- FAILED – the outbox cannot be written: the disk is full. Make room under `DAYBOOK_OUTBOX_ROOT` (delete nothing in it),
+  then trigger.
+- FAILED – … the Hub does not take …: it refuses these files and says why. Each run tries them again.
 
-PUT OFF means that the Hub asked for patience: the run goes on by itself. What waits is in the outbox and is not lost.
+A task that fails is an incident (`unpublished/build`, `unpublished/push`) until one like it ends well. The audit tells
+what waits for more than six hours, also while this DAG is paused or the Hub is away.
 """
 
 with DAG(

@@ -12,6 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -181,12 +182,16 @@ def _upstream(cache: Cache, release: str, files: Sequence[Seen]) -> str:
     from include.outputs.upstream import Upstream, held_until
 
     declared = _declared(release)
-    if declared is None or declared[1].session_date is None:
-        return "upstream: not asked, as no stream gives the rows of this release by day"
-    stream, table = declared
+    if declared is None:
+        return f"upstream: not asked, as {_why_not(release)}"
+    stream, table, subject, day = declared
+    copies = [cache.folder.path(each.path) for each in files if each.held]
+
+    def held(of: str | None) -> date | None:
+        return held_until(copies, day, (subject, of) if subject and of else None)
+
     try:
         given = reach(registry.source(stream.source))
-        held = held_until((cache.folder.path(each.path) for each in files if each.held), table)
         asked = Upstream(warehouse(), stream, table, given, stop_flag())
         looked = asked.look(cache.folder, held, cache.now())
     except (settings.SettingError, credentials.NoContact, credentials.NoKey) as missing:
@@ -194,13 +199,28 @@ def _upstream(cache: Cache, release: str, files: Sequence[Seen]) -> str:
     return f"upstream: {'NEWER – ' if looked.is_newer else ''}{looked.words}"
 
 
-def _declared(release: str) -> tuple[Stream, Table] | None:
+def _declared(release: str) -> tuple[Stream, Table, str, str] | None:
+    """What says what the upstream of a release has: the stream, its table, and the columns of subject and day."""
     known = next((each for each in releases.RELEASES if each.name == release), None)
+    if known is None:
+        return None
     for stream in registry.streams():
         for table in stream.tables:
-            if known is not None and table.qualified == known.table:
-                return stream, table
+            if known.newest is not None and table.qualified in known.made_from:
+                return stream, table, *known.newest
+            if table.qualified == known.table and table.session_date is not None:
+                return stream, table, "", table.session_date
     return None
+
+
+def _why_not(release: str) -> str:
+    """Why nobody is asked about a release, and what tells it instead."""
+    known = next((each for each in releases.RELEASES if each.name == release), None)
+    if known is None:
+        return "it is not declared any more"
+    if known.cut == "whole":
+        return "it is what its upstream shows now, read as a whole every day: `cli status` says when that was last done"
+    return "what is new of it follows from a list of filings or sets, which is a release or a stream of its own"
 
 
 @contextmanager
@@ -212,7 +232,7 @@ def _cache(folder: Path) -> Iterator[Cache]:
     from include.outputs.ledger import Ledger
     from include.outputs.reader import Reader
 
-    hub = _hub()
+    hub = hub_of_connection()
     cache = Cache(Folder(folder), Reader(hub))
     if settings.connection_text("warehouse") is None or not _answers(warehouse()):
         yield cache
@@ -229,7 +249,12 @@ def _answers(url: str) -> bool:
     return True
 
 
-def _hub() -> Hub:
+def hub_of_connection() -> Hub:
+    """Return the Hub that the connection `huggingface` names.
+
+    Raises:
+        CommandRefused: it lacks something.
+    """
     from include.outputs.hub import HubSettingsError
     from include.outputs.hub import hub as make
 

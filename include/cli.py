@@ -20,7 +20,7 @@ import psycopg
 from include import caching, calendars, collecting, looking, registry, settings
 from include.collecting import CommandRefused, warehouse
 from include.contract import Mode
-from include.engine import alerts, controls, credentials, jobs, journal, quarantine, restoring, silences
+from include.engine import alerts, audit, controls, credentials, jobs, journal, quarantine, restoring, silences
 from include.engine.migrations import MigrationRefused, migrate
 from include.engine.surrender import WarehouseAway
 from include.outputs import gate
@@ -84,6 +84,27 @@ def _publication(options: argparse.Namespace) -> int:
     for row in rows:
         print(f"{row['file_id']:>6}  {row['path']} ({row['rows']:,} rows, {row['source_run']}): {row['reason']}")
     print("Then: publication let NUMBER --why TEXT" if rows else "NOTHING – no check holds a file")
+    return 0
+
+
+def _squash(options: argparse.Namespace) -> int:
+    """Squash the history of the repository that everything is published to, so that commits are counted anew."""
+    from include.outputs import squash as squashing
+    from include.outputs.ledger import LedgerFull
+    from include.outputs.trouble import HubTrouble
+
+    who = f"{options.who}: {options.why}" if options.why else options.who
+    try:
+        if options.only_note:
+            if not audit.squashed(warehouse(), options.repository, who):
+                raise CommandRefused(f"Nothing of ours was ever sent to {options.repository}. Write namespace/name.")
+        else:
+            squashing.squash(warehouse(), caching.hub_of_connection(), options.repository, who)
+    except squashing.SquashRefused as refused:
+        raise CommandRefused(str(refused)) from None
+    except (HubTrouble, LedgerFull) as trouble:
+        raise CommandRefused(f"The Hub: {trouble}. No file was changed; ask again, twice does no harm.") from None
+    print(f"DONE – commits to {options.repository} are counted from now on; the next audit ends its incident")
     return 0
 
 
@@ -228,8 +249,9 @@ def _deciding(verb: Callable[[str, Verb, str], argparse.ArgumentParser]) -> None
     files.add_argument(
         "what", nargs="?", default="", metavar="FILE", help="the file's number, as `list` shows it, or path"
     )
-    anew = verb("squashed", looking.squashed, "Say that you squashed a repository's history on the Hub.")
-    anew.add_argument("repository", metavar="NAMESPACE/NAME")
+    anew = verb("squash", _squash, "Make one commit of the repository's history; its files stay, old versions go.")
+    anew.add_argument("repository", metavar="NAMESPACE/NAME", help="its name once more, as this cannot be undone")
+    anew.add_argument("--only-note", action="store_true", help="you squashed it on the Hub; count its commits anew")
     for added in (out, held, days, quiet, aside, files, anew):
         added.add_argument("--who", default=getpass.getuser(), help="who decides (default: this user)")
         added.add_argument("--why", default="", help="why; kept and shown")

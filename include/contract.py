@@ -268,6 +268,8 @@ class Stream:
     from what is stored, so `follow` looks at the answer and at what its request is planned with alone.
     `cursor_after(request, answer)` is what `ask.cursor` is from then on (JSON values): where a list goes on that a
     window could not read to its end.
+    `says_newest(answer)` is of which subject an answer says what the upstream's newest is, and the day of that; None
+    where its rows have to be read for it.
     `chunks(span)` names the pieces of a backfill or replay, newest first and the same each time; None: its days.
     `is_of(unit, keys)` says whether a replay of those keys reads a unit again.
     `usual_requests` is what one planned request comes to with its further pages, for estimates. `leaves_quota` is how
@@ -300,6 +302,7 @@ class Stream:
     first_session: date
     follow: Callable[[Request, Answer], Sequence[Request]] = no_more
     cursor_after: Callable[[Request, Answer], Mapping[str, Any] | None] = lambda request, answer: None
+    says_newest: Callable[[Answer], tuple[str, date] | None] = lambda answer: None
     chunks: Callable[[Span], Iterator[Chunk]] | None = None
     is_of: Callable[[str, Sequence[str]], bool] = begins_with
     usual_requests: int = 1

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from include import calendars, registry
 from include.collecting import CommandRefused, chosen, is_connected, warehouse
-from include.engine import alerts, audit, controls, incidents, jobs, kinds, quarantine, silences, snapshot, windows
+from include.engine import alerts, controls, incidents, jobs, kinds, quarantine, silences, snapshot, windows
 from include.engine.db import Row, query, transaction
 from include.engine.verdict import kst
 
@@ -150,14 +150,6 @@ def wrong(options: argparse.Namespace) -> int:
             print(f"        What to do: {page}")
     if not rows:
         print("NOTHING – no incident is open")
-    return 0
-
-
-def squashed(options: argparse.Namespace) -> int:
-    """Note that somebody squashed a repository's history on the Hub, so that commits are counted anew."""
-    if not audit.squashed(warehouse(), options.repository, options.who):
-        raise CommandRefused(f"Nothing of ours was ever sent to {options.repository}. Write it as namespace/name.")
-    print(f"DONE – commits to {options.repository} are counted from now on; the next audit ends its incident")
     return 0
 
 

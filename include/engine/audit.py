@@ -20,6 +20,8 @@ from include.engine.db import Connection, Row, query, template, transaction
 from include.engine.verdict import kst
 
 PUBLICATION, OUTBOX = "publication/hub", "outbox/slack"
+# The DAG that publishes, and its lease.
+PUBLISH, HUB = "publish", "hub"
 # So many doubts are told in words; a view has them all.
 MOST_DOUBTS = 5
 # Past so many commits a repository's history is slow, and is to be squashed.
@@ -40,10 +42,27 @@ class Limits:
     github: timedelta = timedelta(hours=1)
     commits: int = 128
     requests: int = 1_000
+    publication: timedelta = timedelta(hours=6)
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Files over all companies: the release, the names under which changes that they follow are counted, their DAG."""
+
+    release: str
+    marks: Sequence[str]
+    job: str
 
 
 def audit(
-    url: str, streams: Sequence[Stream], behind: datetime | None, limits: Limits, owner: str, *, has_github: bool
+    url: str,
+    streams: Sequence[Stream],
+    behind: datetime | None,
+    limits: Limits,
+    owner: str,
+    *,
+    has_github: bool,
+    scans: Sequence[Scan] = (),
 ) -> list[str]:
     """Look at everything; return one line for each stream, and what is left of each quota.
 
@@ -54,6 +73,7 @@ def audit(
         limits: what is allowed.
         owner: the task and run.
         has_github: whether issues are wanted.
+        scans: the releases over all companies that are to be built.
 
     Raises:
         Replaced: a newer audit runs.
@@ -67,6 +87,7 @@ def audit(
     # Each look is a transaction of its own, which a newer audit waits for, and which none follows once there is one.
     for look in (
         lambda connection: _publication(connection, behind),
+        lambda connection: _scans(connection, scans, limits.publication),
         lambda connection: _outbox(connection, limits.slack),
         lambda connection: _doubts(connection, streams),
         lambda connection: _quiet(connection, streams),
@@ -94,8 +115,38 @@ def _publication(connection: Connection, behind: datetime | None) -> None:
     if behind is None:
         incidents.close(connection, [PUBLICATION], "everything that changed is published.")
         return
-    text = f"Publication lags since {kst(behind)}: files or changes wait. Look at the runs of the DAG publish."
+    row = connection.execute(query("audit.publication"), {"lease": HUB, "job": PUBLISH}).fetchone()
+    assert row is not None
+    waits = f"files wait to be sent ({row['waits']})" if row["waits"] else "what changed has no file yet"
+    text = f"Publication lags since {kst(behind)}: {waits}; readers have what was sent before. "
+    if row["paused_since"] is not None:
+        text += f"The DAG {PUBLISH} is PAUSED in Airflow since {kst(row['paused_since'])}: unpause it."
+    elif row["put_off_reason"]:
+        text += f"The Hub asked for patience: {row['put_off_reason'][:300]}. It goes on by itself."
+    else:
+        text += f"The note of the newest run of the DAG {PUBLISH} says why; trigger it once that is mended."
     incidents.open(connection, key=PUBLICATION, severity="warning", text=text)
+
+
+def _scans(connection: Connection, scans: Sequence[Scan], grace: timedelta) -> None:
+    """Files over all companies are built by a DAG of their own, which nobody else misses."""
+    for scan in scans:
+        key = f"publication/{scan.release}"
+        values = {"release": scan.release, "marks": list(scan.marks), "job": scan.job, "grace": grace}
+        row = connection.execute(query("audit.scan_behind"), values).fetchone()
+        if row is None:
+            incidents.close(connection, [key], f"{scan.release} is built of all that changed.")
+            continue
+        text = (
+            f"{scan.release} was not built since {kst(row['since'])}, and what it is made from changed; readers have "
+        )
+        text += "the files before. "
+        if row["paused_since"] is not None:
+            text += f"The DAG {scan.job} is PAUSED in Airflow since {kst(row['paused_since'])}: unpause and trigger it."
+        else:
+            text += f"The note of the newest run of the DAG {scan.job} says why; it builds nothing while a stream that "
+            text += "feeds it has failed. Trigger it once that is mended."
+        incidents.open(connection, key=key, severity="warning", text=text)
 
 
 def _outbox(connection: Connection, grace: timedelta) -> None:
@@ -146,8 +197,7 @@ def _repositories(connection: Connection) -> None:
             continue
         text = (
             f"{row['repository']} holds {row['commits']:,} commits; past {MOST_COMMITS:,} its history is slow. Squash "
-            "it while nothing is published (super_squash_history of the Hub's client, or its settings page), then say "
-            f"so: `./run cli squashed {row['repository']}`. No file is lost by it, only older versions."
+            f"it: `./run cli squash {row['repository']}`. Every file stays; older versions of them are lost."
         )
         incidents.open(connection, key=key, severity="warning", text=text)
 

@@ -166,7 +166,7 @@ KINDS: tuple[Kind, ...] = (
         "repository",
         "warning",
         "the audit: more than 3,000 commits of ours to a repository of the Hub",
-        "the audit after `./run cli squashed NAMESPACE/NAME`",
+        "the audit after `./run cli squash NAMESPACE/NAME`",
     ),
     Kind(
         "housekeeping",
@@ -177,10 +177,17 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "publication",
-        "hub",
+        "hub or release over all companies",
         "warning",
-        "the audit: files or changes have waited for the Hub for too long",
-        "everything that changed is published",
+        "the audit: files or changes have waited too long, whoever is paused or put off; or no prebuild came",
+        "everything that changed is published, or built",
+    ),
+    Kind(
+        "unpublished",
+        "build, push or prebuild",
+        "error",
+        "a task that builds, pushes or prebuilds, and fails, whatever it was",
+        "one of its kind that ends well",
     ),
     Kind(
         "held",
@@ -217,7 +224,13 @@ KINDS: tuple[Kind, ...] = (
         "the apply: an upstream sends columns that nobody knows yet",
         lasts=False,
     ),
-    Kind("publish", "unfit/file", "error", "the publisher: a file is not what was written", lasts=False),
+    Kind(
+        "publish",
+        "unfit/file or altered/repository/commit",
+        "error, warning for altered",
+        "the publisher: a file is not what was written, or somebody else deleted or changed something on the Hub",
+        lasts=False,
+    ),
     Kind("snapshot", "date/status", "info", "the verdict of 09:00 in Seoul where all was complete", lasts=False),
 )
 

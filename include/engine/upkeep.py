@@ -38,17 +38,20 @@ def recover(url: str, grace: timedelta | None = None) -> list[str]:
     return told
 
 
-def publication_behind(url: str, marks: Sequence[str], lease: str, grace: timedelta) -> datetime | None:
-    """Return since when publication lags, None where it does not, is at work, or is put off.
+def publication_behind(
+    url: str, marks: Sequence[str], lease: str, grace: timedelta, *, patient: bool = True
+) -> datetime | None:
+    """Return since when publication lags, None where it does not.
 
     Args:
         marks: the names under which changes are counted that releases are made from.
         lease: name of the publisher's lease.
         grace: how long a change may wait before it counts.
+        patient: whether it does not lag while somebody publishes, or while the Hub is given the rest it asked for.
     """
     connection = connect(url, application="daybook upkeep", statement_timeout=15, autocommit=True)
     try:
-        values = {"tables": list(marks), "lease": lease, "grace": grace}
+        values = {"tables": list(marks), "lease": lease, "grace": grace, "patient": patient}
         row = connection.execute(query("upkeep.publication_behind"), values).fetchone()
     finally:
         connection.close()

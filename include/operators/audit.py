@@ -15,6 +15,7 @@ from typing import Any
 from include.contract import Source
 from include.operators import declared
 from include.operators.endings import Ended
+from include.operators.prebuild import PREBUILD, SYNC
 from include.operators.tick import Tick, Turn
 
 # How long a change may wait to be published, a message for Slack and an issue for GitHub, before the audit minds.
@@ -39,10 +40,16 @@ class AuditOperator(Tick):
         url, has_github = resolve.warehouse_url(), resolve.github_is_there()
         streams = [stream for name in self.sources for stream in declared.source(name).streams]
         fed = releases.feeding([table for stream in streams for table in stream.tables])
-        behind = upkeep.publication_behind(url, fed, publisher.LEASE, PUBLISH_GRACE)
-        limits = audit.Limits(SLACK_GRACE, GITHUB_GRACE, ledger.COMMITS, ledger.REQUESTS)
+        behind = upkeep.publication_behind(url, fed, publisher.LEASE, PUBLISH_GRACE, patient=False)
+        limits = audit.Limits(SLACK_GRACE, GITHUB_GRACE, ledger.COMMITS, ledger.REQUESTS, PUBLISH_GRACE)
+        made = {table.qualified for stream in streams if stream.job_name == SYNC for table in stream.tables}
+        scans = [
+            audit.Scan(each.name, [f"{table}:company" for table in each.tables if table in made], PREBUILD)
+            for each in releases.RELEASES
+            if each.cut == "scan" and each.is_on and made & set(each.tables)
+        ]
         try:
-            standing = audit.audit(url, streams, behind, limits, turn.owner, has_github=has_github)
+            standing = audit.audit(url, streams, behind, limits, turn.owner, has_github=has_github, scans=scans)
         except audit.Replaced as newer:
             return Ended("skipped", f"REPLACED – {newer}; what it had found is kept.")
         for line in standing:

@@ -12,22 +12,26 @@ from typing import Any
 
 from include import settings
 from include.operators.endings import Ended
-from include.operators.publish import BUILD_SECONDS, stopping
-from include.operators.tick import Tick, Turn
+from include.operators.publish import BUILD_SECONDS, PublishingTick, stopping
+from include.operators.tick import Turn
 
+# The DAG that builds, and the one whose streams feed it.
+PREBUILD, SYNC = "prebuild", "dart_sync"
 RELEASE = "dart/scan"
 SYNC_WAIT, BUSY_WAIT = timedelta(minutes=5), timedelta(minutes=1)
 
 
-class PrebuildOperator(Tick):
+class PrebuildOperator(PublishingTick):
     """Builds every file of a release over all companies."""
+
+    kind = PREBUILD
 
     def __init__(self, *, streams: Sequence[str], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.streams = tuple(streams)
 
-    def work(self, context: Mapping[str, Any], turn: Turn) -> Ended:
-        """Work one tick."""
+    def step(self, turn: Turn, context: Mapping[str, Any]) -> Ended:
+        """Build, where the sync has ended well."""
         from include.operators import resolve
         from include.outputs import dart_scans, prebuild, releases
         from include.outputs.lease import PublishLeaseLost

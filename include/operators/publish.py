@@ -1,7 +1,8 @@
 """The tasks that publish: files are built from the tables, then pushed to the Hub.
 
-Promises: both work in ticks and go on where they ended; what waits is in the outbox and lost by no failure. Never:
-more than one push at a time (a pool for order, a lease in the database for certainty), and no token in a message.
+Promises: both work in ticks and go on where they ended; what waits is in the outbox and lost by no failure; one that
+fails is an incident until one of its kind ends well. Never: more than one push at a time (a pool for order, a lease in
+the database for certainty), and no token in a message.
 """
 
 from __future__ import annotations
@@ -16,10 +17,14 @@ from typing import TYPE_CHECKING, Any
 from include import settings
 from include.contract import Table
 from include.operators.endings import Ended
+from include.operators.resolve import ConnectionUnfit
 from include.operators.tick import Tick, Turn
+from include.settings import SettingError
 
 if TYPE_CHECKING:
     from include.outputs.publisher import Published
+
+log = logging.getLogger(__name__)
 
 BUILD = "build"
 BUSY_WAIT = timedelta(minutes=1)
@@ -27,15 +32,71 @@ BUSY_WAIT = timedelta(minutes=1)
 BUILD_SECONDS = 480.0
 
 
-class BuildOperator(Tick):
+class PublishingTick(Tick):
+    """A tick whose failure somebody is told of, whatever it is: `unpublished/…` is open until one like it ends well."""
+
+    kind = ""
+
+    def work(self, context: Mapping[str, Any], turn: Turn) -> Ended:
+        """Work one tick, and write down whether it failed."""
+        import psycopg
+
+        try:
+            ended = self.step(turn, context)
+        except psycopg.OperationalError:
+            # The warehouse is away, and there is nowhere to write to; the task is tried again.
+            raise
+        except (ConnectionUnfit, SettingError) as unfit:
+            ended = Ended("red", f"REFUSED – {unfit}")
+        except Exception as error:
+            reason = (str(error) or type(error).__name__).partition("\n")[0][:300]
+            self._tell(Ended("red", f"FAILED – nobody foresaw this ({type(error).__name__}): {reason}"), turn.owner)
+            raise
+        self._tell(ended, turn.owner)
+        return ended
+
+    def step(self, turn: Turn, context: Mapping[str, Any]) -> Ended:
+        """Do what the task is for."""
+        raise NotImplementedError
+
+    def _tell(self, ended: Ended, owner: str) -> None:
+        import psycopg
+
+        from include.engine import incidents
+        from include.engine.db import transaction
+        from include.operators import resolve
+
+        if ended.how not in ("red", "green"):
+            return
+        try:
+            url = resolve.warehouse_url()
+        except (ConnectionUnfit, SettingError):
+            return
+        # What a build left undone makes the push red as well, and is told once.
+        key = f"unpublished/{ended.data.get('of', self.kind)}"
+        text = f"{ended.words} ({owner}). Nothing is lost: it waits, and readers have what was sent before."
+        try:
+            with transaction(url, application="daybook publish", statement_timeout=15) as connection:
+                if ended.how == "green":
+                    incidents.close(connection, [key], f"{owner} ended well: {ended.words[:300]}")
+                else:
+                    incidents.open(connection, key=key, severity="error", text=text)
+        except psycopg.Error as error:
+            # A task ends as its work did, whether that can be told or not; its note says the same.
+            log.warning("That this ended %s could not be written down: %s", ended.how, error)
+
+
+class BuildOperator(PublishingTick):
     """Builds the files of every part of a table that changed."""
+
+    kind = BUILD
 
     def __init__(self, *, tables: Sequence[Table], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.tables = tuple(tables)
 
-    def work(self, context: Mapping[str, Any], turn: Turn) -> Ended:
-        """Work one tick."""
+    def step(self, turn: Turn, context: Mapping[str, Any]) -> Ended:
+        """Build what there is time for."""
         from include.operators import resolve
         from include.outputs import adopt, outbox, releases
 
@@ -72,11 +133,13 @@ def _built(queued: list[str], left: int, failed: list[str], unchanged: int) -> E
     return Ended("green", f"BUILT – {text}." if queued or unchanged else "NOTHING – no part of a table changed.", data)
 
 
-class PushOperator(Tick):
+class PushOperator(PublishingTick):
     """Pushes what waits in the outbox to the Hub."""
 
-    def work(self, context: Mapping[str, Any], turn: Turn) -> Ended:
-        """Work one tick."""
+    kind = "push"
+
+    def step(self, turn: Turn, context: Mapping[str, Any]) -> Ended:
+        """Push what there is time for."""
         from include.operators import resolve
         from include.outputs import publisher
         from include.outputs.lease import PublishLeaseLost
@@ -107,6 +170,11 @@ def _pushed(url: str, done: Published, build_failure: str) -> Ended:
         "deferred": [release for release, _ in done.deferred],
     }
     text = f"{_files(done.files)}, {commits}" if done.commits else "nothing was sent"
+    if done.restored:
+        path, what = done.restored[0]
+        text += (
+            f"; {_files(len(done.restored))} that others had deleted or changed there are sent again ({path}: {what})"
+        )
     if done.busy is not None:
         return Ended("again", f"WAITING – {done.busy}; {_files(done.waiting)} to go.", data, BUSY_WAIT)
     if done.put_off_until is not None:
@@ -122,7 +190,7 @@ def _pushed(url: str, done: Published, build_failure: str) -> Ended:
     if done.waiting or done.stopped:
         return Ended("again", f"GOING ON – {text}; {_files(done.waiting)} to go.", data)
     if build_failure:
-        return Ended("red", f"{build_failure} Sent: {text}.", data)
+        return Ended("red", f"{build_failure} Sent: {text}.", {**data, "of": BUILD})
     if done.refused:
         path, reason = done.refused[0]
         return Ended("green", f"PARTIAL – {text}; not {path}: {reason}", data)

@@ -19,6 +19,7 @@ from airflow.sdk.exceptions import DagRunTriggerException
 from include.contract import Source, Stream, Table
 from include.operators import declared, notes
 from include.operators.endings import Interrupted
+from include.operators.prebuild import PREBUILD
 
 # How long a window may wait, and a change go unpublished, before upkeep steps in.
 WINDOW_GRACE, PUBLISH_GRACE = timedelta(minutes=5), timedelta(minutes=10)
@@ -75,7 +76,7 @@ class UpkeepOperator(BaseOperator):
         sources = [declared.source(name) for name in self.sources]
         streams = [stream for source in sources for stream in source.streams]
         ti, quarter = context["ti"], _quarter(context)
-        jobs = sorted({stream.job_name for stream in streams} | {lookout.DISPATCH})
+        jobs = sorted({stream.job_name for stream in streams} | {lookout.DISPATCH, PUBLISH, PREBUILD})
         paused = {job: ti.get_dag(job).is_paused for job in jobs}
         lookout.note_paused(url, paused)
         late = dispatch.complete(url, streams, f"upkeep of {ti.run_id}")

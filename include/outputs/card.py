@@ -13,7 +13,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from include.outputs.releases import RELEASES, Release
+from include.outputs import releases
+from include.outputs.releases import Release
 
 CARD = "README.md"
 
@@ -25,7 +26,7 @@ def manifest_path(release: str) -> str:
 
 def manifest(release: str, files: Iterable[Mapping[str, Any]]) -> bytes:
     """Return the manifest of a release: a JSON document with a line for each of its files, in order of path."""
-    known = {each.name: each for each in RELEASES}
+    known = {each.name: each for each in releases.RELEASES}
     listed = sorted(files, key=lambda row: row["path"])
     first = min((row["first_session"] for row in listed if row["first_session"]), default=None)
     last = max((row["last_session"] for row in listed if row["last_session"]), default=None)
@@ -74,7 +75,7 @@ def _text(day: Any) -> str | None:
 
 def card(names: Iterable[str]) -> bytes:
     """Return the card of a repository that holds these releases."""
-    held = [release for release in RELEASES if release.name in set(names)]
+    held = [release for release in releases.RELEASES if release.name in set(names)]
     configs = "\n".join(
         f"  - config_name: {release.name.replace('/', '_')}\n    data_files: {_pattern(release)}" for release in held
     )

@@ -205,7 +205,10 @@ def let(url: str, name: str, *, who: str, why: str) -> Row:
         raise LetRefused("Say who lets it pass and why: both are kept and shown. Nothing was changed.")
     with transaction(url, application="daybook publication", statement_timeout=15) as connection:
         together = [each.name for each in releases.RELEASES if each.cut == "scan"]
-        values = {"name": name.strip(), "who": who.strip(), "why": why.strip(), "together": together}
+        connection.execute(query("publish.alone"))
+        meant = connection.execute(query("publish.held_of"), {"name": name.strip(), "together": together}).fetchall()
+        values = {"files": [row["file_id"] for row in meant], "who": who.strip(), "why": why.strip()}
+        connection.execute(query("publish.make_way"), values)
         rows = connection.execute(query("publish.let_pass"), values).fetchall()
     if not rows:
         raise LetRefused(f"No check holds a file {name!r}; a newer one may have taken its place. Nothing was changed.")

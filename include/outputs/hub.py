@@ -126,7 +126,7 @@ class HubSession:
                 self.hub.repository, [*(file.path for file in files), *texts], revision=revision, repo_type="dataset"
             )
         there = {item.path: item for item in found if hasattr(item, "blob_id")}
-        same = {path: text for path, text in texts.items() if path in there and _git_name(text) == there[path].blob_id}
+        same = {path: text for path, text in texts.items() if path in there and git_name(text) == there[path].blob_id}
         return [file for file in files if file.path in there and _is_same(file, there[file.path])], same
 
     def commit(
@@ -142,10 +142,10 @@ class HubSession:
 
         # The storage token is fetched by a library that the request hook does not see.
         self.ledger.request()
+        # Operations cannot be used twice, so each try makes its own.
+        operations = [CommitOperationAdd(file.path, str(file.local)) for file in files]
+        operations += [CommitOperationAdd(path, text) for path, text in texts.items()]
         with _judged():
-            # Operations cannot be used twice, so each try makes its own.
-            operations = [CommitOperationAdd(file.path, str(file.local)) for file in files]
-            operations += [CommitOperationAdd(path, text) for path, text in texts.items()]
             info = self.api.create_commit(
                 self.hub.repository,
                 operations,
@@ -155,6 +155,11 @@ class HubSession:
                 parent_commit=parent,
             )
         return HubCommit(info.oid, info.commit_url)
+
+    def squash(self, message: str) -> None:
+        """Put one commit in the place of the whole history; every file stays."""
+        with _judged():
+            self.api.super_squash_history(self.hub.repository, repo_type="dataset", commit_message=message)
 
     def commit_url(self, oid: str) -> str:
         """Return the page of a commit."""
@@ -167,10 +172,11 @@ def _is_same(file: ToSend, item: Any) -> bool:
         return bool(item.lfs.sha256 == file.sha256.hex())
     if item.size != file.size or file.local is None:
         return False
-    return bool(item.blob_id == _git_name(file.local.read_bytes()))
+    return bool(item.blob_id == git_name(file.local.read_bytes()))
 
 
-def _git_name(content: bytes) -> str:
+def git_name(content: bytes) -> str:
+    """Return the name that git gives to these bytes: what the Hub lists of a small file."""
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
@@ -184,6 +190,9 @@ def _judged() -> Iterator[None]:
         if isinstance(error.__cause__, LedgerFull | LedgerStopped):
             raise error.__cause__ from None
         trouble = judge(error)
+        if trouble is None and isinstance(error, ValueError | KeyError | TypeError):
+            # A login page, a word of a proxy: its client could not read what came, and a commit may have been made.
+            trouble = HubTrouble(Kind.LOST, f"an answer that is not the Hub's ({type(error).__name__}: {error})"[:300])
         if trouble is None:
             raise
         raise trouble from error

@@ -190,6 +190,7 @@ def _record(
 def put(connection: Connection, release: Release, part: Part, written: parquet.Written, source_run: str) -> None:
     """Queue a file that is safely in the outbox, in the caller's transaction; it replaces an unsent older one."""
     place = {"release": release.name, "partition": part.name, "path": part.path}
+    connection.execute(query("publish.alone"))
     connection.execute(query("publish.replace"), place)
     connection.execute(
         query("publish.put"),
@@ -205,3 +206,12 @@ def put(connection: Connection, release: Release, part: Part, written: parquet.W
             "source_run": source_run,
         },
     )
+
+
+def judge_again(connection: Connection, release: Release) -> None:
+    """Let the held files of a release wait once more, to be judged with what is new, in the caller's transaction."""
+    connection.execute(query("publish.alone"))
+    held = connection.execute(query("publish.held"), {"release": release.name}).fetchall()
+    files = {"files": [row["file_id"] for row in held]}
+    connection.execute(query("publish.make_way"), files)
+    connection.execute(query("publish.judge_again"), files)

@@ -231,6 +231,9 @@ class _Work:
                 made[scan.name] = self._assemble(scan, pieces, content, version, folder / f"{number}.parquet")
                 self.store.place(made[scan.name].file, made[scan.name].sha256)
             with self.lease.writing() as connection:
+                if made:
+                    # They are read together, so what is held is judged beside what is new.
+                    outbox.judge_again(connection, self.release)
                 for name, written in made.items():
                     outbox.put(connection, self.release, self.release.part(name), written, owner)
                 connection.execute(

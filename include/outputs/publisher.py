@@ -24,9 +24,9 @@ from typing import TypeVar
 import psycopg
 
 from include.engine.db import Connection, Row, query, transaction
-from include.outputs import card, gate, releases
+from include.outputs import card, gate, releases, restore
 from include.outputs.gate import Gate, to_send
-from include.outputs.hub import Hub, HubSession, ToSend, session
+from include.outputs.hub import Hub, HubSession, ToSend, git_name, session
 from include.outputs.lease import NotClaimed, PublishLease, claim, give_back_quietly, renewed
 from include.outputs.ledger import Ledger, LedgerFull, LedgerStopped
 from include.outputs.results import Pace as Pace
@@ -121,6 +121,11 @@ def publish(
                     run.everything()
             except _PutOff as put_off:
                 rest, reason = put_off.rest, str(put_off)
+            except HubTrouble as trouble:
+                raise PublicationRefused(
+                    f"The Hub ({hub.repository}) does not answer what is asked of it: {trouble}. Nothing more was sent "
+                    "and everything waits in the outbox. See whether the connection huggingface names the right place."
+                ) from None
             except LedgerFull as full:
                 rest, reason = full.wait, f"{pace.request_limit} requests were sent in the last five minutes"
             except (_Stopped, LedgerStopped):
@@ -150,7 +155,9 @@ class _Run:
     stop: threading.Event
     pace: Pace
     parent: str | None = None
+    is_private: bool = True
     commits: list[SentCommit] = field(default_factory=list)
+    restored: list[tuple[str, str]] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     deferred: dict[str, str] = field(default_factory=dict)
@@ -159,7 +166,11 @@ class _Run:
 
     def result(self) -> Published:
         return Published(
-            tuple(self.commits), tuple(self.refused), tuple(self.failed.items()), tuple(self.deferred.items())
+            tuple(self.commits),
+            tuple(self.refused),
+            tuple(self.failed.items()),
+            tuple(self.deferred.items()),
+            restored=tuple(self.restored),
         )
 
     def everything(self) -> None:
@@ -168,6 +179,7 @@ class _Run:
         self._patiently(self._read_head)
         for batch in self._open_batches():
             self._patiently(partial(self._look, batch))
+        self._patiently(self._compare)
         known = {each.name: each for each in releases.RELEASES}
         after: dict[str, int] = {}
         while (name := self._most_urgent(known, after)) is not None:
@@ -238,7 +250,16 @@ class _Run:
                 f"The repository {self.hub.hub.repository} can be seen by everybody, and {', '.join(private)} must "
                 "not be. Nothing was sent. Make the repository private, or name another one in the connection."
             )
-        self.parent = head.oid
+        self.parent, self.is_private = head.oid, head.is_private
+
+    def _compare(self) -> None:
+        """Where the newest commit is not one of ours, have what somebody deleted or changed sent again."""
+        if self.parent is None or restore.is_known(self.url, self.hub.hub.repository, self.parent):
+            return
+        found = restore.restore(self.lease, self.hub.hub, self.parent, may_be_private=self.is_private)
+        self.parent = found.head
+        self.unsure |= found.releases
+        self.restored += found.altered
 
     def _open_batches(self) -> list[_Batch]:
         with transaction(self.url, application="daybook publish") as connection:
@@ -316,8 +337,8 @@ class _Run:
             batch.in_doubt = trouble.kind in (Kind.LOST, Kind.MOVED)
             self._note(batch, "unknown" if batch.in_doubt else "failed", str(trouble))
             raise
-        self.parent = commit.oid
-        self._confirm(batch, files, commit.oid, commit.url, texts)
+        before, self.parent = self.parent, commit.oid
+        self._confirm(batch, files, commit.oid, commit.url, texts, before)
 
     def _texts(self, batch: _Batch) -> dict[str, bytes]:
         """The card, and the manifest as it is with the files of a batch, where they differ from what the Hub has."""
@@ -364,14 +385,21 @@ class _Run:
         return []
 
     def _confirm(
-        self, batch: _Batch, files: Sequence[ToSend], oid: str, address: str, texts: Mapping[str, bytes]
+        self,
+        batch: _Batch,
+        files: Sequence[ToSend],
+        oid: str,
+        address: str,
+        texts: Mapping[str, bytes],
+        on_top_of: str | None = None,
     ) -> None:
-        """Write down that the Hub has files, and texts."""
+        """Write down that the Hub has files, and texts; a commit on top of one that was compared needs no comparing."""
         with self.lease.writing() as connection:
             values = {"commit": batch.commit_id, "files": [file.file_id for file in files]}
             connection.execute(query("publish.publish_files"), values)
             connection.execute(query("publish.confirm_commit"), {"commit": batch.commit_id, "oid": oid, "url": address})
             self._note_texts(connection, batch, texts)
+            restore.follow(connection, self.hub.hub.repository, on_top_of, oid)
             gate.close_incident(connection, batch.release)
         self.unsure -= {batch.release}
         self.commits.append(SentCommit(batch.release, oid, address, len(files)))
@@ -379,7 +407,8 @@ class _Run:
     def _note_texts(self, connection: Connection, batch: _Batch, texts: Mapping[str, bytes]) -> None:
         for path, text in texts.items():
             values = {"repository": self.hub.hub.repository, "path": path, "commit": batch.commit_id}
-            connection.execute(query("publish.note_text"), {**values, "sha256": hashlib.sha256(text).digest()})
+            names = {"sha256": hashlib.sha256(text).digest(), "git_name": git_name(text)}
+            connection.execute(query("publish.note_text"), {**values, **names})
 
     def _note(self, batch: _Batch, state: str, error: str) -> None:
         with self.lease.writing() as connection:

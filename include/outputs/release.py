@@ -62,8 +62,9 @@ class Release:
     until what it lacks has come. `calendar` is the trading calendar that its session dates follow, None where they
     follow none. `priority` orders the releases when several wait: small and urgent ones have small numbers, and those
     from `BULK` on leave some of each hour's commits to the others. `made_by` names the stream whose made files it takes
-    as they are, in the place of a table. One that is not `is_on` is declared and not made. `retention` says how long
-    files are kept.
+    as they are, in the place of a table. `newest` names the columns of subject and day beside which what its upstream
+    says of its newest is held, where rows are not read by session date. One that is not `is_on` is declared and not
+    made. `retention` says how long files are kept.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Release:
     calendar: str | None = None
     priority: int = 100
     made_by: str = ""
+    newest: tuple[str, str] | None = None
     is_on: bool = True
     retention: str = "the newest version of each file; earlier ones stay in the history of the repository"
 

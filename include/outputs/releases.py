@@ -67,6 +67,7 @@ RELEASES: tuple[Release, ...] = (
         shapes.FRED_OBSERVATIONS,
         _FRED,
         ("market.fred_vintages",),
+        newest=("series_id", "realtime_start"),
     ),
     _view(
         "macro/fred/series",
@@ -74,6 +75,7 @@ RELEASES: tuple[Release, ...] = (
         shapes.FRED_SERIES,
         _FRED,
         ("market.fred_series", "market.fred_vintages"),
+        newest=("series_id", "latest_vintage"),
     ),
     _months(
         "disclosures",
@@ -202,6 +204,7 @@ RELEASES: tuple[Release, ...] = (
         shapes.ECOS_OBSERVATIONS,
         _ECOS,
         ("market.ecos_values",),
+        newest=("series_id", "date"),
     ),
     _view(
         "macro/ecos/series",
@@ -209,6 +212,7 @@ RELEASES: tuple[Release, ...] = (
         shapes.ECOS_SERIES,
         _ECOS,
         ("market.ecos_series", "market.ecos_values"),
+        newest=("series_id", "latest_date"),
     ),
     _whole(
         "metadata/corpList",

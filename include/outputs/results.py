@@ -48,6 +48,7 @@ class Published:
     `refused` are files (path, reason) that the gate kept back; `failed` are releases (name, reason) of which the Hub
     took no further file in this run, they wait; `deferred` are large releases (name, reason) that used up their share
     of the hour; `put_off_until` is when the rest may be tried again, and why;
+    `restored` are files (path, what happened) that somebody deleted or changed on the Hub and that are sent again;
     `busy` says who else publishes right now; `stopped` that the run was told to end or had no time left; `waiting`
     is how many files are left.
     """
@@ -56,6 +57,7 @@ class Published:
     refused: tuple[tuple[str, str], ...] = ()
     failed: tuple[tuple[str, str], ...] = ()
     deferred: tuple[tuple[str, str], ...] = ()
+    restored: tuple[tuple[str, str], ...] = ()
     put_off_until: datetime | None = None
     put_off_reason: str | None = None
     busy: str | None = None

@@ -52,15 +52,20 @@ class Looked:
 
 @dataclass(frozen=True)
 class _Asked:
-    """What the upstream said: its newest session, None where it has nothing of what it was asked for."""
+    """What the upstream said: its newest session, None where it has nothing of what it was asked for.
+
+    `subject` is what it said that of, where it is one of many, as a series.
+    """
 
     newest: date | None
     is_known: bool
     words: str
+    subject: str | None = None
 
     def facts(self, at: datetime) -> dict[str, Any]:
         newest = self.newest.isoformat() if self.newest else None
-        return {"at": at.isoformat(), "newest": newest, "is_known": self.is_known, "words": self.words}
+        told = {"newest": newest, "is_known": self.is_known, "words": self.words, "subject": self.subject}
+        return {"at": at.isoformat(), **told}
 
 
 @dataclass(frozen=True)
@@ -73,21 +78,21 @@ class Upstream:
     credentials: Credentials
     stop: Callable[[], bool] = lambda: False
 
-    def look(self, folder: Folder, held: date | None, now: datetime) -> Looked:
+    def look(self, folder: Folder, held: Callable[[str | None], date | None], now: datetime) -> Looked:
         """Say whether the upstream has something newer than what is held; asked for it once a day at most.
 
         Args:
             folder: where that it was asked is kept.
-            held: the newest session in our copies.
+            held: gives the newest day in our copies, of one subject where one is named.
             now: by this machine's clock, like everything else in the folder.
         """
         with folder.alone(f"{KEPT}~{self.stream.name}"):
             kept = folder.kept(KEPT, self.stream.name)
             if kept is None or not _is_recent(kept, now):
                 folder.keep(KEPT, self.stream.name, _Asked(None, False, "it was asked and no answer kept").facts(now))
-                kept = self._ask(held).facts(now)
+                kept = self._ask(held(None)).facts(now)
                 folder.keep(KEPT, self.stream.name, kept)
-        return _compared(kept, held)
+        return _compared(kept, held(kept.get("subject")))
 
     def _ask(self, held: date | None) -> _Asked:
         connection = connect(self.url, application="daybook freshness", statement_timeout=30, autocommit=True)
@@ -155,6 +160,8 @@ class Upstream:
                 return _Asked(None, True, f"{answer_class} of {request.key}")
             if answer_class is not AnswerClass.DATA:
                 return _Asked(None, False, f"{answer_class} of {request.key} (HTTP {received.status})")
+            if (told := self.stream.says_newest(answer)) is not None:
+                return _Asked(told[1], True, f"{request.key} says {told[1]}", told[0])
             newest = _newest(self.table, self.stream.parse(Unit(request.unit, request.session_date, (answer,))).batches)
         except (AnswerError, DefiniteRefusal, QuotaUsedUp, ParseError) as error:
             return _Asked(None, False, f"{request.key}: {str(error)[:300]}")
@@ -180,23 +187,29 @@ def _compared(kept: Mapping[str, Any], held: date | None) -> Looked:
     when = f"asked at {str(kept['at'])[:16]}Z"
     if not kept["is_known"]:
         return Looked(None, f"the upstream's newest is not known ({kept['words']}; {when})")
-    ours = f"ours ends at {held}" if held else "we have nothing"
+    what = f" of {kept['subject']}" if kept.get("subject") else ""
+    ours = f"ours ends at {held}" if held else "we have nothing of it"
     if newest is not None and (held is None or newest > held):
-        return Looked(True, f"the upstream has {newest}, {ours} ({when})")
-    return Looked(False, f"the upstream has nothing newer, {ours} ({kept['words']}; {when})")
+        return Looked(True, f"the upstream has {newest}{what}, {ours} ({when})")
+    return Looked(False, f"the upstream has nothing newer{what}, {ours} ({kept['words']}; {when})")
 
 
-def held_until(files: Iterable[Path], table: Table) -> date | None:
-    """Return the newest session in some copies, the newest file (by name) first; None where there is none."""
+def held_until(files: Iterable[Path], day: str, of: tuple[str, str] | None = None) -> date | None:
+    """Return the newest day in some copies, the newest file (by name) first; None where there is none.
+
+    Args:
+        files: the copies.
+        day: the column that it stands in.
+        of: a column and a value: only rows that have it count.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    if table.session_date is None:
-        return None
+    filters = None if of is None else [(of[0], "==", of[1])]
     for file in sorted(files, reverse=True):
         try:
-            found = pc.max(pq.read_table(file, columns=[table.session_date])[table.session_date]).as_py()
+            found = pc.max(pq.read_table(file, columns=[day], filters=filters)[day]).as_py()
         except (OSError, pa.ArrowException, KeyError):
             continue
         if isinstance(found, date):

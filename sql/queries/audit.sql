@@ -14,6 +14,23 @@ update ops.audits set ended_at = collect.clock() where audit_id = %(audit)s and 
 -- How many commits of ours each repository on the Hub holds.
 select repository, commits from publish.repositories order by repository;
 
+-- name: publication
+-- What waits to be sent, why the publisher rests, and since when its DAG is paused.
+select (select string_agg(format('%%s of %%s', w.files, w.release), ', ' order by w.files desc, w.release)
+          from (select f.release, count(*) as files from publish.files f where f.state = 'waiting' group by f.release) w) as waits,
+       (select l.put_off_reason from publish.leases l
+         where l.name = %(lease)s and l.put_off_until > collect.clock()) as put_off_reason,
+       (select p.since from ops.paused_jobs p where p.job = %(job)s) as paused_since;
+
+-- name: scan_behind
+-- Since when what files over all companies are made from is ahead of them: the oldest change that is older than the grace.
+select b.since, (select p.since from ops.paused_jobs p where p.job = %(job)s) as paused_since
+  from (select coalesce(min(s.marked_at) filter (where u.built_at is null or s.marked_at > u.built_at), max(u.built_at)) as since
+          from publish.stale s
+          left join publish.built u on u.release = %(release)s and u.partition = 'all'
+         where s.table_name = any(%(marks)s) and (u.built_at is null or s.marked_at > u.built_at or u.version = 0)) b
+ where b.since < collect.clock() - %(grace)s::interval;
+
 -- name: squashed
 -- Somebody squashed a repository's history.
 insert into publish.squashes (repository, at, who)

@@ -42,6 +42,10 @@ on conflict (release, partition) do update
  where built.version < excluded.version
 returning version;
 
+-- name: alone
+-- Nobody else puts a file into the queue until the end of this transaction.
+select pg_advisory_xact_lock(9009, 3);
+
 -- name: replace
 -- Take an unsent file out of the queue, in favour of a newer one; one that a check held is out of date as well.
 update publish.files
@@ -153,10 +157,10 @@ update publish.files
  where file_id = %(file)s and state = 'waiting';
 
 -- name: build_again
--- Make a part stale once more, so that the next build makes its file anew.
+-- Make a part stale once more, so that the next build makes its file anew; files over all companies are built together.
 update publish.built
    set version = 0
- where release = %(release)s and partition = %(partition)s;
+ where release = %(release)s and partition in (%(partition)s, 'all');
 
 -- name: last_published
 -- The last published file of each path, beside which a new one is held.
@@ -208,14 +212,32 @@ select file_id, release, path, rows, size, reason, source_run, updated_at
  where state = 'held' and (%(release)s::text is null or release = %(release)s)
  order by file_id;
 
--- name: let_pass
--- Somebody lets a held file pass, and with it those that go in one commit with it.
-update publish.files
-   set state = 'waiting', let_by = %(who)s, let_why = %(why)s, let_at = collect.clock(), updated_at = collect.clock()
+-- name: held_of
+-- The held files that are meant by a number or path, and those that go in one commit with it.
+select file_id
+  from publish.files
  where state = 'held'
    and (%(name)s in (path, file_id::text)
         or release = any(%(together)s)
-           and release in (select h.release from publish.files h where h.state = 'held' and %(name)s in (h.path, h.file_id::text)))
+           and release in (select h.release from publish.files h where h.state = 'held' and %(name)s in (h.path, h.file_id::text)));
+
+-- name: make_way
+-- What waits in the place of a held file, as the Hub had lost it, goes no more where the held one is to go.
+update publish.files w
+   set state = 'replaced', reason = 'a newer file took its place', updated_at = collect.clock()
+ where w.state = 'waiting'
+   and exists (select from publish.files h
+                where h.file_id = any(%(files)s) and h.release = w.release and h.path = w.path);
+
+-- name: judge_again
+-- Held files wait once more, to be judged together with those that are new.
+update publish.files set state = 'waiting', reason = null, updated_at = collect.clock() where file_id = any(%(files)s);
+
+-- name: let_pass
+-- Somebody lets held files pass.
+update publish.files
+   set state = 'waiting', let_by = %(who)s, let_why = %(why)s, let_at = collect.clock(), updated_at = collect.clock()
+ where file_id = any(%(files)s)
 returning file_id, release, path, reason;
 
 -- name: manifest
@@ -231,10 +253,49 @@ select path, sha256 from publish.texts where repository = %(repository)s and pat
 
 -- name: note_text
 -- The Hub has a text.
-insert into publish.texts (repository, path, sha256, commit_id, sent_at)
-values (%(repository)s, %(path)s, %(sha256)s, %(commit)s, collect.clock())
+insert into publish.texts (repository, path, sha256, git_name, commit_id, sent_at)
+values (%(repository)s, %(path)s, %(sha256)s, %(git_name)s, %(commit)s, collect.clock())
 on conflict (repository, path) do update
-   set sha256 = excluded.sha256, commit_id = excluded.commit_id, sent_at = excluded.sent_at;
+   set sha256 = excluded.sha256, git_name = excluded.git_name, commit_id = excluded.commit_id, sent_at = excluded.sent_at;
+
+-- name: known_head
+-- The newest commit at which a repository is known to hold what is published, and whether a head that the Hub shows is an
+-- older one of ours, so shortly after that the Hub may not have caught up.
+select h.commit_oid,
+       h.at > collect.clock() - interval '10 minutes'
+       and exists (select from publish.commits c where c.repository = h.repository and c.commit_oid = %(head)s) as lags
+  from publish.heads h
+ where h.repository = %(repository)s;
+
+-- name: note_head
+-- At this commit it does.
+insert into publish.heads (repository, commit_oid, at) values (%(repository)s, %(oid)s, collect.clock())
+on conflict (repository) do update set commit_oid = excluded.commit_oid, at = excluded.at;
+
+-- name: promised
+-- The newest file of each part of some releases, where it is published.
+select n.file_id, n.release, n.path, n.sha256
+  from (select distinct on (f.release, f.partition) f.file_id, f.release, f.path, f.sha256, f.state
+          from publish.files f
+         where f.release = any(%(releases)s) and f.state in ('published', 'waiting')
+         order by f.release, f.partition, f.file_id desc) n
+ where n.state = 'published';
+
+-- name: texts_of
+-- Card and manifests as the Hub is thought to have them.
+select path, git_name from publish.texts where repository = %(repository)s;
+
+-- name: forget_text
+-- The Hub has it no more, or has another one.
+delete from publish.texts where repository = %(repository)s and path = any(%(paths)s);
+
+-- name: send_again
+-- Published files that the Hub has no more, or has other bytes of, wait once more; where nothing newer does already.
+update publish.files f
+   set state = 'waiting', reason = 'the Hub has it no more', updated_at = collect.clock()
+ where f.file_id = any(%(files)s) and f.state = 'published'
+   and not exists (select from publish.files w where w.release = f.release and w.path = f.path and w.state = 'waiting')
+returning path;
 
 -- name: releases_held
 -- Releases of which some file was published.

@@ -66,22 +66,6 @@ def test_every_test_that_the_table_names_exists() -> None:
     assert missing == []
 
 
-def test_every_test_that_the_reports_of_leases_name_exists() -> None:
-    """`file::test` names one, `…test` another of the same file; an ellipsis at the end stands for the rest of it."""
-    missing, count = [], 0
-    for line in (ROOT / "tests/engine/lease_reports.md").read_text("utf-8").splitlines():
-        text = ""
-        for named in re.findall(r"`((?:[\w/]*test_\w+)(?:::\w+…?)?|…test_\w+…?)`", line):
-            file, _, test = ("", "", named[1:]) if named.startswith("…") else named.partition("::")
-            if file:
-                text = (ROOT / (file if "/" in file else f"tests/engine/{file}")).with_suffix(".py").read_text("utf-8")
-            wanted = f"def {test.rstrip('…')}" + ("" if test.endswith("…") or not test else "(")
-            count += 1
-            missing += [named] if wanted not in text else []
-    assert count > 40
-    assert missing == []
-
-
 @pytest.mark.parametrize(("point", "times"), POINTS)
 def test_a_running_poll_that_is_cleared_twice_at_any_step_is_applied_once(desk: Desk, point: str, times: int) -> None:
     """Two quick clears: two more attempts begin while the first still runs, and it is told to stop."""

@@ -126,36 +126,67 @@ def test_a_lost_answer_is_looked_at_before_it_is_repeated(
     assert market.states(waiting) == [(MONTH, "published")]
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        {"match": {"kind": "commit"}, "reset": True},
-        {"match": {"kind": "commit"}, "status": 500},
-        {"match": {"kind": "commit"}, "status": 504, "apply": True},
-        {"match": {"kind": "commit"}, "status": 429},
-        {"match": {"kind": "commit"}, "status": 429, "headers": {"RateLimit": '"api";r=0;t=0'}},
-        {"match": {"kind": "commit"}, "status": 429, "headers": {"Retry-After": "1"}},
-        {"match": {"kind": "commit"}, "status": 412},
-        {"match": {"kind": "commit"}, "status": 409},
-        {"match": {"kind": "commit"}, "truncate": True},
-        {"match": {"kind": "preupload"}, "reset": True},
-        {"match": {"kind": "preupload"}, "status": 503},
-        {"match": {"kind": "repo_info"}, "status": 500},
-        {"match": {"kind": "create_repo"}, "status": 502, "apply": True},
-        {"match": {"kind": "xet_token"}, "status": 500},
-        {"match": {"kind": "cas_shard"}, "status": 500},
-    ],
-    ids=lambda fault: "-".join(map(str, [*fault["match"].values(), *list(fault)[1:], fault.get("status", "")])),
+HOUR = '{"error": "You have exceeded the rate limit for repository commits (128 per hour)."}'
+TROUBLES: tuple[dict[str, Any], ...] = (
+    {"match": {"kind": "create_repo"}, "status": 502, "apply": True},
+    {"match": {"kind": "commit"}, "reset": True},
+    {"match": {"kind": "commit"}, "truncate": True},
+    {"match": {"kind": "commit"}, "status": 500},
+    {"match": {"kind": "commit"}, "status": 429},
+    {"match": {"kind": "commit"}, "status": 429, "headers": {"RateLimit": '"api";r=0;t=0'}},
+    {"match": {"kind": "commit"}, "status": 429, "headers": {"Retry-After": "1"}},
+    {"match": {"kind": "commit"}, "status": 412},
+    {"match": {"kind": "commit"}, "status": 409},
+    # The commit was made, whatever the answer says.
+    *({"match": {"kind": "commit"}, "status": status, "apply": True} for status in (408, 409, 412, 429, 500, 504)),
+    {"match": {"kind": "commit"}, "status": 200, "body": "<html>a word of a proxy</html>", "apply": True},
+    {"match": {"kind": "commit"}, "status": 200, "body": "{}"},
+    {"match": {"kind": "commit"}, "status": 302, "headers": {"Location": "/login"}},
+    {"match": {"kind": "preupload"}, "reset": True},
+    {"match": {"kind": "preupload"}, "status": 503},
+    {"match": {"kind": "preupload"}, "status": 200, "body": "<html>"},
+    {"match": {"kind": "repo_info"}, "status": 500},
+    {"match": {"kind": "repo_info"}, "status": 200, "body": "<html>"},
+    {"match": {"kind": "xet_token"}, "status": 500},
+    {"match": {"kind": "cas_shard"}, "status": 500},
 )
-def test_a_passing_trouble_ends_in_exactly_one_commit(
-    waiting: str, hub: Hub, root: Path, running: RunningSandbox, fault: dict[str, Any]
+
+
+def test_a_passing_trouble_ends_in_exactly_one_commit_whatever_it_was(
+    database: str, hub: Hub, root: Path, running: RunningSandbox
 ) -> None:
-    running.fault(**fault)
-    done = run(waiting, hub, root)
-    assert (done.files, done.waiting, on_the_hub(running)) == (1, 0, 1)
-    (file,) = market.files(waiting)
-    assert hashlib.sha256(download(hub, PATH)).digest() == file["sha256"]
-    assert [commit["state"] for commit in commits(waiting)] == ["confirmed"]
+    for number, fault in enumerate(TROUBLES):
+        month = f"20{10 + number // 12}-{number % 12 + 1:02}"
+        put(database, root, market.month(month, symbols=1))
+        running.fault(**fault)
+        done = run(database, hub, root)
+        assert (done.files, done.waiting, on_the_hub(running)) == (1, 0, number + 1), fault
+        assert done.restored == (), fault
+        file = market.files(database)[-1]
+        assert hashlib.sha256(download(hub, file["path"])).digest() == file["sha256"], fault
+    assert {commit["state"] for commit in commits(database)} == {"confirmed"}
+    assert running.control("GET", "faults") == {"faults": []}
+
+
+def test_a_commit_that_was_made_although_it_was_refused_is_not_made_again(
+    database: str, hub: Hub, root: Path, running: RunningSandbox
+) -> None:
+    """The hour is used up, the token may not write, the files will not do: all of it said after the commit was made."""
+    for number, fault in enumerate(({"status": 429, "body": HOUR}, {"status": 403}, {"status": 400}), start=1):
+        put(database, root, market.month(f"2010-0{number}"))
+        running.fault(match={"kind": "commit"}, apply=True, **fault)
+        try:
+            assert run(database, hub, root).files == 0
+        except PublicationRefused:
+            assert fault["status"] == 403
+        with psycopg.connect(database) as connection:
+            connection.execute("update publish.leases set put_off_until = collect.clock()")
+        assert run(database, hub, root).files == 1
+        assert on_the_hub(running) == number
+    running.fault(match={"kind": "repo_info"}, status=400, body="<html>")
+    put(database, root, market.month("2010-09"))
+    with pytest.raises(PublicationRefused, match="names the right place"):
+        run(database, hub, root)
 
 
 def test_the_hub_is_given_the_time_it_asks_for(

@@ -41,6 +41,14 @@ def test_a_view_that_a_release_reads_has_the_columns_that_are_declared_of_it(dat
             kinds = {"timestamp with time zone": "timestamptz"}
             declared = [(column.name, column.type) for column in published_columns(shape)]
             assert [(name, kinds.get(kind, kind)) for name, kind in found if name != "fetch_id"] == declared
+    beside = [each for each in RELEASES if each.newest is not None]
+    assert len(beside) == 4
+    for each in beside:
+        assert each.shape is not None
+        assert set(each.newest or ()) <= set(each.shape.column_names)
+        # Somebody says what is newest of it.
+        fed = [one for one in registry.streams() if {t.qualified for t in one.tables} & set(each.made_from)]
+        assert fed
 
 
 def test_every_release_says_who_may_see_it_under_which_terms_and_how_long_it_is_kept() -> None:

@@ -164,6 +164,13 @@ def test_a_wrong_code_is_an_error_of_the_configuration_before_anything_is_asked_
     assert not caught.value.may_pass
 
 
+def test_the_list_of_items_says_how_far_a_series_goes_and_no_other_answer_does() -> None:
+    assert STREAM.says_newest(answer(first(), DAILY)) == (RATE, date(2026, 9, 14))
+    assert STREAM.says_newest(answer(first(), items(item("0101000", "M", ends="202608")))) is None
+    assert STREAM.says_newest(answer(search(), values(row("20260914", "2.5")))) is None
+    assert STREAM.says_newest(answer(first(), b"<html>")) is None
+
+
 def test_each_level_has_a_code_of_its_own() -> None:
     key = "901Y033.M.A00.1/all"
     both = items(item("A00", "M", 1, "200001", "202608"), item("1", "M", 2, "200001", "202607"))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from include import registry
@@ -15,11 +17,14 @@ from include.calendars import calendar, window_for
 from include.contract import CycleStatus, HostGroup, Mode, Outcome, Parsed, Stream, Unit
 from include.engine import audit, credentials, cycle, incidents, jobs, replay, windows
 from include.engine.verdict import Verdict
+from include.outputs.held import Folder
+from include.outputs.upstream import Upstream, held_until
 from include.sandbox.exchange import World
 from include.sandbox.fred import Fred
 from include.sandbox.fred_series import ST_LOUIS, profile
 from include.sources import fred as source
 from include.sources.fred import streams
+from include.sources.fred.tables import VINTAGES
 from tests.fixtures_sandbox import RunningSandbox, Start
 from tests.sources.places import Place, copy_ledger
 
@@ -124,6 +129,37 @@ def desk(place: Callable[[], Place], sandbox: Start, tmp_path: Path) -> Callable
         return Desk(made, running, Fred(World(tmp_path, companies=25)), stream_of(*series))
 
     return make
+
+
+# --- the newest that FRED has
+
+
+def test_what_fred_has_newer_of_a_series_is_told_by_its_description_with_one_request_a_day(
+    desk: Callable[..., Desk], tmp_path: Path
+) -> None:
+    here, now = desk(EARLY, "UNRATE"), datetime.now(UTC)
+    here.place.at(evening(FIRST))
+    reach = credentials.build(registry.source("fred"), host="", password=KEY, sandbox_url=here.place.sandbox_url)
+    asking = Upstream(here.place.url, here.stream, VINTAGES, reach)
+    folder = Folder(tmp_path)
+    copy = tmp_path / "observations.parquet"
+    days = {EARLY: date(2026, 10, 2), "UNRATE": date(2026, 10, 19)}
+    pq.write_table(pa.table({"series_id": list(days), "realtime_start": list(days.values())}), copy)
+
+    def held(of: str | None) -> date | None:
+        return held_until([copy], "realtime_start", ("series_id", of) if of else None)
+
+    assert (held(None), held(EARLY), held("GDP")) == (date(2026, 10, 19), date(2026, 10, 2), None)
+    looked = asking.look(folder, held, now)
+    # The newest of all copies is another series' own; this one is behind.
+    assert looked.is_newer
+    assert f"of {EARLY}, ours ends at 2026-10-02" in looked.words
+    assert asking.look(folder, held, now) == looked
+    assert here.asked() == 1
+    days[EARLY] = date(2026, 10, 20)
+    pq.write_table(pa.table({"series_id": list(days), "realtime_start": list(days.values())}), copy)
+    assert asking.look(folder, held, now).is_newer is False
+    assert here.place.sql("select 1 from market.fred_vintages") == []
 
 
 # --- months

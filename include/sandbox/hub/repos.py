@@ -2,7 +2,7 @@
 
 Promises: a commit is one line at the end of the repository's journal, written before it counts, so a restart
 gives the same history and an interrupted write never half a commit; two commits on the same parent cannot
-both win. Never: history is rewritten.
+both win. Never: history is rewritten, but by a squash, which puts a whole new journal in the place of the old.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class Repos:
             if name in self._repos:
                 raise RepoExists(name)
             repo = Repo(name, private, at)
-            self._append(name, {"repo": name, "private": private, "created": at.isoformat()})
+            self._append(self._journal(name), {"repo": name, "private": private, "created": at.isoformat()})
             self._repos[name] = repo
             self.commit(repo, "initial commit", "", at, {".gitattributes": Blob.small(attributes)}, None)
             return repo
@@ -187,28 +187,46 @@ class Repos:
             head = repo.commits[-1].oid if repo.commits else None
             if parent is not None and parent != head:
                 raise StaleParent(head)
-            line = {
-                "parent": head,
-                "title": title,
-                "message": message,
-                "date": at.astimezone(UTC).isoformat(),
-                "changes": {path: _blob_line(blob) for path, blob in changes.items()},
-            }
-            text = json.dumps([repo.id, len(repo.commits), line], sort_keys=True).encode()
-            line["oid"] = hashlib.sha1(text, usedforsecurity=False).hexdigest()
-            self._append(repo.id, line)
-            commit = _commit(line)
-            repo.apply(commit)
+            return self._add(repo, title, message, at, changes, self._journal(repo.id))
+
+    def _add(
+        self, repo: Repo, title: str, message: str, at: datetime, changes: Mapping[str, Blob | None], journal: Path
+    ) -> Commit:
+        line = {
+            "parent": repo.commits[-1].oid if repo.commits else None,
+            "title": title,
+            "message": message,
+            "date": at.astimezone(UTC).isoformat(),
+            "changes": {path: _blob_line(blob) for path, blob in changes.items()},
+        }
+        text = json.dumps([repo.id, len(repo.commits), line], sort_keys=True).encode()
+        line["oid"] = hashlib.sha1(text, usedforsecurity=False).hexdigest()
+        self._append(journal, line)
+        commit = _commit(line)
+        repo.apply(commit)
+        return commit
+
+    def squash(self, repo: Repo, title: str, at: datetime) -> Commit:
+        """Put one commit with every file in the place of a repository's history."""
+        with self.lock:
+            squashed = Repo(repo.id, repo.private, repo.created)
+            beside = self._journal(repo.id).with_suffix(".squashed")
+            beside.unlink(missing_ok=True)
+            self._append(beside, {"repo": repo.id, "private": repo.private, "created": repo.created.isoformat()})
+            changes = {path: blob for path, (blob, _) in sorted(repo.tree.items())}
+            commit = self._add(squashed, title, "", at, changes, beside)
+            beside.replace(self._journal(repo.id))
+            repo.commits, repo.tree = squashed.commits, squashed.tree
             return commit
 
     def _journal(self, name: str) -> Path:
         return self._root / f"{name.replace('/', '__')}.ndjson"
 
-    def _append(self, name: str, line: Mapping[str, Any]) -> None:
-        with self._journal(name).open("ab") as journal:
-            journal.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
-            journal.flush()
-            os.fsync(journal.fileno())
+    def _append(self, journal: Path, line: Mapping[str, Any]) -> None:
+        with journal.open("ab") as file:
+            file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def _blob_line(blob: Blob | None) -> list[Any] | None:

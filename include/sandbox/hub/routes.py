@@ -33,6 +33,7 @@ _ROUTES = tuple(
         ("POST", rf"{_API}/paths-info/{_REVISION}", "paths_info"),
         ("GET", rf"{_API}/commits/{_REVISION}", "commits"),
         ("GET", rf"{_API}/refs", "refs"),
+        ("POST", rf"{_API}/super-squash/{_REVISION}", "super_squash"),
         ("GET", rf"{_API}/xet-(?P<scope>read|write)-token/{_REVISION}", "xet_token"),
         ("POST", r"/datasets/(?P<repo>[^/]+/[^/]+?)\.git/info/lfs/objects/batch", "lfs_batch"),
         ("GET", rf"/datasets/{_REPO}/resolve/{_REVISION}/(?P<path>.+)", "resolve"),

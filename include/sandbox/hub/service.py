@@ -20,7 +20,7 @@ from include.sandbox.hub.routes import Target, target_of
 HOST = "huggingface.co"
 # Content travels to and from another host, which the Hub's limits do not count.
 STORAGE_HOST = "cas-server.xethub.hf.co"
-WRITES = frozenset({"create_repo", "delete_repo", "commit", "preupload", "lfs_batch", "lfs_verify"})
+WRITES = frozenset({"create_repo", "delete_repo", "commit", "preupload", "lfs_batch", "lfs_verify", "super_squash"})
 
 
 class Hub:
@@ -96,6 +96,8 @@ class Hub:
             return over or writes.commit(self._repos, repo, content, limits, call)
         if target.kind == "lfs_batch":
             return storage.lfs_batch(content, call)
+        if target.kind == "super_squash":
+            return writes.squash(self._repos, repo, target.revision, call)
         with self._repos.lock:
             if target.kind == "refs":
                 return listings.refs(repo)

@@ -17,7 +17,16 @@ from typing import Any
 from include.sandbox.exchange import Answer, Call, json_answer
 from include.sandbox.hub.access import Limits, refusal
 from include.sandbox.hub.content import Content
-from include.sandbox.hub.repos import ATTRIBUTES, Blob, Repo, RepoExists, RepoMissing, Repos, StaleParent
+from include.sandbox.hub.repos import (
+    ATTRIBUTES,
+    Blob,
+    Repo,
+    RepoExists,
+    RepoMissing,
+    Repos,
+    RevisionMissing,
+    StaleParent,
+)
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
 SMALL_AT_MOST = 10 * 1024 * 1024
@@ -111,6 +120,18 @@ def commit(repos: Repos, repo: Repo, content: Content, limits: Limits, call: Cal
             return _stale()
     url = f"{call.base}/datasets/{repo.id}/commit/{made.oid}"
     return json_answer(200, {"success": True, "commitOid": made.oid, "commitUrl": url, "hookOutput": ""})
+
+
+def squash(repos: Repos, repo: Repo, revision: str, call: Call) -> Answer:
+    """Make one commit of a branch's whole history: the same files under another name of the newest commit.
+
+    Raises:
+        RevisionMissing: there is no such branch.
+    """
+    if revision != "main":
+        raise RevisionMissing(revision)
+    repos.squash(repo, str(call.json().get("message") or "Super-squash"), call.at)
+    return json_answer(200, {})
 
 
 def _stale() -> Answer:

@@ -115,6 +115,16 @@ def follow(request: Request, answer: Answer) -> Sequence[Request]:
     return (_values(request, {**about, "from": since, "begins": begins, "ends": ends, "first": 1, "found": {}}),)
 
 
+def says_newest(answer: Answer) -> tuple[str, date] | None:
+    """Return the series whose items an answer lists and the first day of its last period; None: it does not say."""
+    said, about = told(answer.body.read()), answer.request.about
+    found = answers.items_found(answer, said) if said.service == ITEMS else {}
+    ends = min((each["ends"] for each in found.values() if each["ends"]), default=None)
+    if ends is None or len(found) < len(about["items"]):
+        return None
+    return answer.request.unit.partition("/")[0], periods.start_of(about["cycle"], ends)
+
+
 def _values(request: Request, about: Mapping[str, Any]) -> Request:
     arguments = [about["statistic"], about["cycle"], about["from"], about["to"], *about["items"]]
     name = f"{request.unit}/values/{about['first']}"
@@ -162,6 +172,7 @@ def observations(catalogue: Catalogue) -> Stream:
         classify=answers.classify,
         parse=values.parse,
         follow=follow,
+        says_newest=says_newest,
         chunks=partial(chunks, catalogue),
         usual_requests=2,
         known_key=catalogue.knows,

@@ -211,6 +211,7 @@ def observations(catalogue: Catalogue) -> Stream:
         classify=answers.classify,
         parse=vintages.parse,
         follow=follow,
+        says_newest=vintages.says_newest,
         chunks=partial(chunks, catalogue),
         usual_requests=2,
         known_key=catalogue.knows,

@@ -281,6 +281,13 @@ def number(text: str) -> Decimal | None:
     return None if text == MISSING else Decimal(text)
 
 
+def says_newest(answer: Answer) -> tuple[str, date] | None:
+    """Return the series that an answer describes and the day of its last update, None where it describes none."""
+    updated = last_updated(answer)
+    items = (told(answer.body.read()).document or {}).get("seriess")
+    return None if updated is None or not items else (str(items[-1].get("id")), updated)
+
+
 def last_updated(answer: Answer) -> date | None:
     """Return the day in St. Louis on which a series was last updated, None where the answer does not say."""
     document = told(answer.body.read()).document or {}

@@ -79,6 +79,7 @@ create table publish.texts (
     repository  text not null,
     path        text not null,
     sha256      bytea not null check (octet_length(sha256) = 32),
+    git_name    text not null check (git_name ~ '^[0-9a-f]{40}$'),
     commit_id   bigint not null,
     sent_at     timestamptz(6) not null,
     primary key (repository, path)
@@ -87,8 +88,19 @@ comment on table publish.texts is 'Card and manifests as the Hub has them: one w
 comment on column publish.texts.repository is 'Repository on the Hub';
 comment on column publish.texts.path is 'Path in it';
 comment on column publish.texts.sha256 is 'SHA-256 of the bytes of its confirmed version';
+comment on column publish.texts.git_name is 'The same bytes as git names them, which is what the Hub lists';
 comment on column publish.texts.commit_id is 'Commit that brought it';
 comment on column publish.texts.sent_at is 'When that was confirmed';
+
+create table publish.heads (
+    repository  text primary key,
+    commit_oid  text not null,
+    at          timestamptz(6) not null
+);
+comment on table publish.heads is 'The newest commit of each repository at which the Hub is known to hold what is published: another one is compared';
+comment on column publish.heads.repository is 'Repository on the Hub';
+comment on column publish.heads.commit_oid is 'The Hub''s name of the commit';
+comment on column publish.heads.at is 'When that was found, or made so by a commit of ours';
 
 create table publish.commits (
     commit_id     bigint generated always as identity primary key,
