@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -127,6 +127,24 @@ class Theatre:
             assert is_good, (self.words, row)
         assert office.slots() == 0, self.words
         assert office.sql("select 1 from dartbrief.analysis_history") == [], self.words
+
+    def in_order(self, number: str, turns: Sequence[str]) -> None:
+        """Have a worker that is about to send a filing, and a loop, take turns; then all is well for a while."""
+        actors = {name: Actor(name, self._part(name)) for name in ("worker 1", "loop 1")}
+        for actor in actors.values():
+            actor.ready()
+        while actors["worker 1"].at != "begun":
+            actors["worker 1"].step()
+        for name in (*turns, *("worker 1", "loop 1") * 8):
+            if not actors[name].is_over:
+                self.said.append(f"{name} from {actors[name].at}")
+                actors[name].step()
+        for _ in range(2):
+            self.office.submit()
+            self.office.advance(seconds=30)
+            self.office.poll()
+        row, made = self.office.row(number), self.office.made()[number]
+        assert (row["status"], made, row["lost_count"]) == ("COMPLETED", 1, 0), (self.words, row)
 
     def _act(self, chance: Random) -> None:
         name = chance.choice([*self.workers, *self.pollers])
