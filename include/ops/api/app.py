@@ -23,6 +23,7 @@ from include.ops.api import (
     controls,
     cycles,
     disclosures,
+    metrics,
     problems,
     quarantine,
     silences,
@@ -127,6 +128,7 @@ def create_app(
         disclosures,
         analyses,
         admin,
+        metrics,
     ):
         for route in module.router.routes:
             route.responses = {**_ERRORS, **_of(route), **route.responses}
