@@ -19,6 +19,11 @@ _TAKES_AWAY = re.compile(
     re.IGNORECASE,
 )
 
+# A column that must have a value and brings none: the release before does not know it, and its inserts would fail.
+_DEMANDS = re.compile(
+    r"\badd\s+column\s+(?:if\s+not\s+exists\s+)?(\w+)\b(?![^,;]*\bdefault\b)[^,;]*\bnot\s+null\b", re.IGNORECASE
+)
+
 
 def bare(text: str) -> str:
     """SQL without comments, and with the inside of quoted texts taken out."""
@@ -65,6 +70,9 @@ def migration(name: str, text: str) -> list[str]:
     taken = _TAKES_AWAY.search(outside_functions(text))
     if taken:
         found.append(f"{name} takes something away ({taken.group(0)!r}): migrations only add")
+    demanded = _DEMANDS.search(outside_functions(text))
+    if demanded:
+        found.append(f"{name} adds {demanded.group(1)} not null without a default: the release before could not insert")
     return found
 
 

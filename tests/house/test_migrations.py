@@ -101,6 +101,7 @@ HEAD = "-- 0001 a: what for.\n-- Roll-back note: never.\n\n"
         HEAD + "alter table a\n    rename column b to c;",
         HEAD + "alter table a alter column b type text;",
         HEAD + "alter table a alter column b set not null;",
+        HEAD + "alter table a add column b int default 1, add column c text not null;",
         HEAD + "truncate a;",
         HEAD + "delete from a;",
         "-- 0001 a: what for.\n\ncreate table a ();",
@@ -114,6 +115,7 @@ def test_a_migration_that_takes_away_or_says_nothing_is_seen(text):
 def test_words_in_comments_texts_and_functions_take_nothing_away():
     text = HEAD + "-- drop table a\ncomment on table a is 'drop table b; it''s fine';\n"
     text += "create function f() returns void language sql as $$ delete from a $$;\n"
+    text += "alter table a add column b int not null default 1, add column c text;\n"
     text += "create trigger t before truncate on a execute function f();\nrevoke delete, truncate on a from public;\n"
     assert statement_files.migration("0001_a.sql", text) == []
 
