@@ -303,6 +303,10 @@ def test_what_is_behind_the_facts_is_there_whatever_is_read_first() -> None:
 
 def test_reports_are_cut_once_out_of_what_is_stored_and_nobody_is_asked(desk: Callable[..., Desk]) -> None:
     here = desk(30)
+    # Before the first submission nobody knows what is due: the window waits, and is not used up.
+    first = here.poll("sec.docs", at(TUESDAY, 8))
+    assert first is not None
+    assert (first.status, here.asked()) == (CycleStatus.PENDING, 0), first.words
     tick(here, TUESDAY, 22, 10)
     tick(here, WEDNESDAY, 6)
     asked = here.asked()

@@ -12,7 +12,7 @@ from datetime import date, timedelta
 from functools import partial
 from typing import Any
 
-from include.contract import Batch, Budget, Parsed, Rejected, Request, Schedule, Stream, Subjects, Unit
+from include.contract import Ask, Batch, Budget, Parsed, Rejected, Request, Schedule, Stream, Subjects, Unit
 from include.sources.sec import filing_plans, filing_texts, headers, sections, submission
 from include.sources.sec.filing_plans import Choice, is_index
 from include.sources.sec.filing_streams import FIRST_SESSION, KEYS_ARE, due
@@ -20,20 +20,23 @@ from include.sources.sec.filing_tables import SECTIONS
 from include.sources.sec.filing_texts import accession_of, another, filed_date
 from include.sources.sec.headers import Header
 from include.sources.sec.names import FilingKey
-from include.sources.sec.shared import CALENDAR, HOST_GROUP
+from include.sources.sec.shared import CALENDAR, HOST_GROUP, WWW
 from include.sources.sec.universe import EXCHANGES, Policy
 
 DOCS = "sec.docs"
 PARSER_VERSION = 1
+# A row of the due view where no submission was ever read.
+NONE_HELD = "list"
 
 # The week is over in New York, and Seoul has not begun to work.
 SUNDAY = Schedule(
     cron="0 12 * * 0",
     timezone="Asia/Seoul",
     market_timezone="America/New_York",
-    retry_first=timedelta(hours=1),
-    retry_every=timedelta(hours=1),
-    last_try=timedelta(hours=12),
+    # Waiting for the first submissions costs nobody a request.
+    retry_first=timedelta(minutes=1),
+    retry_every=timedelta(minutes=2),
+    last_try=timedelta(days=6),
     allowance=timedelta(hours=12),
 )
 _BUDGET = Budget(
@@ -49,6 +52,23 @@ _BUDGET = Budget(
 def request(key: FilingKey) -> Request:
     """Return the request for the report in a submission that is stored."""
     return filing_plans.read_request(key, "sections")
+
+
+def plan(choice: Choice, ask: Ask) -> Iterator[Request]:
+    """Plan the reports that are due; where no submission was ever read, wait: nobody can know yet what is due."""
+    if NONE_HELD in ask.subjects and ask.newest is not None and not ask.keys:
+        unit = f"{NONE_HELD}/any"
+        yield Request(
+            key=unit,
+            unit=unit,
+            url=WWW,
+            session_date=ask.newest,
+            expected=False,
+            kind="list",
+            read_from=(filing_plans.FILINGS, unit),
+        )
+        return
+    yield from filing_plans.plan(choice, request, ask)
 
 
 def parse(unit: Unit) -> Parsed:
@@ -115,7 +135,7 @@ def stream(policy: Policy) -> Stream:
         host_group=HOST_GROUP,
         budget=_BUDGET,
         parser_version=PARSER_VERSION,
-        plan=partial(filing_plans.plan, choice, request),
+        plan=partial(plan, choice),
         classify=filing_texts.classify,
         parse=parse,
         follow=partial(filing_plans.details, choice, request),

@@ -88,8 +88,11 @@ create view filings.sec_due_docs as
        and not exists (select from collect.fetches h
                         where h.stream = 'sec.docs' and h.unit = split_part(f.unit, '/', 1) || '/sections'
                           and h.answer_class in ('data', 'empty') and h.sent_at >= f.sent_at)
-       and split_part(f.unit, '/', 1) not in (select split_part(p.key, '/', 1) from collect.pending p where p.stream = 'sec.docs');
-comment on view filings.sec_due_docs is 'Annual and quarterly reports of the last sixty days whose submission was read and that were not cut, as key and form';
+       and split_part(f.unit, '/', 1) not in (select split_part(p.key, '/', 1) from collect.pending p where p.stream = 'sec.docs')
+    union all
+    select 'list', true, true, true where not exists (select from filings.sec_texts);
+comment on view filings.sec_due_docs is
+    'Annual and quarterly reports of the last sixty days whose submission was read and that were not cut, as key and form; and that no submission is known at all';
 
 create function publish.mark_filers() returns trigger language plpgsql volatile set search_path = publish, pg_temp as $$
 begin
