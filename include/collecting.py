@@ -320,21 +320,8 @@ def _work_off(url: str, run_id: str, streams: Sequence[Stream], mode: Mode, who:
     """Work the chunks of a run until it is over, one stream after the other, and say what it came to."""
     for stream in streams:
         worker = _worker(registry.source(stream.source), who, stop, asks=mode is not Mode.REPLAY)
-        one = partial(cycle.work, worker, stream, mode, run_id)
-        work = partial(replay.work, worker, stream, run_id) if mode is Mode.REPLAY else one
-        said: str | None = None
-        while not stop():
-            if any(verdict.outcome is Outcome.FAILED_TERMINAL for verdict in _until_refused(work, stop)):
-                print("The chunks that are left wait; the same request goes on with them.")
-                break
-            at = jobs.next_eligible(url, run_id, stream.name)
-            if at is None:
-                break
-            waiting = _why_waiting(url, stream, mode) or f"WAITING – {stream.name}: the next chunk at {kst(at)}"
-            if waiting != said:
-                print(waiting, flush=True)
-                said = waiting
-            _pause(stop)
+        with cycle.keeping_a_line(worker) as lane:
+            _work_off_one(url, run_id, stream, mode, lane, stop)
     if mode is not Mode.REPLAY:
         _write_journal(url)
     outcome, progress = jobs.conclude(url, run_id)
@@ -342,6 +329,24 @@ def _work_off(url: str, run_id: str, streams: Sequence[Stream], mode: Mode, who:
     first = f" First failure: {progress.first_failure}." if progress.first_failure else ""
     print(f"{str(outcome or 'unfinished').upper()} – run {run_id}: {progress.words}.{first}{goes_on}")
     return 0 if outcome in (Outcome.SUCCESS, Outcome.PARTIAL) else 1
+
+
+def _work_off_one(url: str, run_id: str, stream: Stream, mode: Mode, worker: cycle.Worker, stop: Stop) -> None:
+    one = partial(cycle.work, worker, stream, mode, run_id)
+    work = partial(replay.work, worker, stream, run_id) if mode is Mode.REPLAY else one
+    said: str | None = None
+    while not stop():
+        if any(verdict.outcome is Outcome.FAILED_TERMINAL for verdict in _until_refused(work, stop)):
+            print("The chunks that are left wait; the same request goes on with them.")
+            break
+        at = jobs.next_eligible(url, run_id, stream.name)
+        if at is None:
+            break
+        waiting = _why_waiting(url, stream, mode) or f"WAITING – {stream.name}: the next chunk at {kst(at)}"
+        if waiting != said:
+            print(waiting, flush=True)
+            said = waiting
+        _pause(stop)
 
 
 def _until_refused(work: Callable[[], Verdict | None], stop: Stop) -> Iterator[Verdict]:

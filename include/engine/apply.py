@@ -20,7 +20,7 @@ import psycopg
 
 from include.contract import CycleStatus, Parsed, Stream, Unit
 from include.engine import delta, doubts, fetches, incidents, months, stage, steps
-from include.engine.db import Connection, connect, query
+from include.engine.db import Connection, connect, query, transacting
 from include.engine.fetches import Held
 from include.engine.lease import MARGIN_SECONDS, RENEW_SECONDS, Lease, LeaseLost
 from include.engine.merge import Counts
@@ -146,6 +146,7 @@ def apply(
     *,
     in_parts: bool = False,
     may_go_on: Callable[[], bool] = lambda: True,
+    on: Connection | None = None,
 ) -> tuple[Counts, CycleStatus]:
     """Apply readings and settle the cycle, in one transaction or in parts; call it through `repeated`.
 
@@ -158,6 +159,8 @@ def apply(
             returns the cycle's state.
         in_parts: unit by unit, each in as many transactions as it needs.
         may_go_on: asked between parts.
+        on: a connection in autocommit that is kept for many cycles; parts take one of their own all the same, as what
+            they stage outlives a transaction.
 
     Raises:
         LeaseLost: the lease is over; nothing of this transaction was written.
@@ -171,6 +174,10 @@ def apply(
         newest, rebuilt = held[: len(newest)], held[len(newest) :]
     seconds = STAGING_SECONDS if in_parts else STATEMENT_SECONDS
     months.ensure(lease.url, stream, (*newest, *rebuilt))
+    if on is not None and not in_parts:
+        with transacting(on):
+            on.execute(query("engine.statement_timeout"), {"timeout": f"{STATEMENT_SECONDS:.0f}s"})
+            return _at_once(on, lease, stream, ((newest, False), (rebuilt, True)), finish)
     connection = connect(lease.url, application="daybook apply", statement_timeout=seconds)
     try:
         if in_parts:

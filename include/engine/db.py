@@ -166,6 +166,18 @@ class Line:
         self._connection.close()
 
 
+@contextmanager
+def transacting(connection: Connection) -> Iterator[None]:
+    """Lend a connection in autocommit for a transaction that the block ends; one that it leaves open is rolled back."""
+    connection.autocommit = False
+    try:
+        yield
+    finally:
+        if not connection.closed:
+            connection.rollback()
+            connection.autocommit = True
+
+
 def is_unreachable(error: Exception) -> bool:
     """Say whether an error means that the database cannot be spoken to right now."""
     if not isinstance(error, psycopg.OperationalError):

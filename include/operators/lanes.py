@@ -37,6 +37,11 @@ class Job:
 def work(worker: Worker, stream: Stream, job: Job, turn: Turn) -> Ended:
     """Work chunks until none can be claimed, the tick has claimed its share, or its time is used."""
     windows.declare(worker.url, (stream,), is_connected=lambda stream: job.mode is not Mode.REPLAY)
+    with cycle.keeping_a_line(worker) as lane:
+        return _work(lane, stream, job, turn)
+
+
+def _work(worker: Worker, stream: Stream, job: Job, turn: Turn) -> Ended:
     claimed = set[int | None]()
     while True:
         if len(claimed) >= MOST_CYCLES:

@@ -145,8 +145,9 @@ class Ways:
             )
             jobs.start(self.url, request)
             jobs.plan(self.url, request, STREAM)
-            while cycle.work(worker, STREAM, Mode.BACKFILL, request.name) is not None:
-                pass
+            with cycle.keeping_a_line(worker) as lane:
+                while cycle.work(lane, STREAM, Mode.BACKFILL, request.name) is not None:
+                    pass
             progress = jobs.conclude(self.url, request.name)[1]
         assert progress.done == progress.total, progress
         return spent.cost

@@ -201,7 +201,11 @@ class Desk:
     def work_off(
         self, request: jobs.JobRequest, waiting: bool = True, most: int = 500, **changes: Any
     ) -> list[Verdict]:
-        """Work a planned job's chunks until none is eligible; `waiting` lets time pass up to the next ones."""
+        """Work a planned job's chunks as a lane does until none is eligible; `waiting` lets time pass up to others."""
+        with cycle.keeping_a_line(self.worker(**changes)) as lane:
+            return self._work_off(request, waiting, most, {**changes, "line": lane.line})
+
+    def _work_off(self, request: jobs.JobRequest, waiting: bool, most: int, changes: dict[str, Any]) -> list[Verdict]:
         (stream,) = request.streams
         verdicts: list[Verdict] = []
         while True:

@@ -12,9 +12,11 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from psycopg.pq import TransactionStatus
 
 from include.contract import Answer, AnswerClass, CycleStatus, HostGroup, Mode, Outcome, Quota, QuotaUsedUp
-from include.engine import credentials, db, hosts
+from include.engine import apply as applying
+from include.engine import credentials, cycle, db, hosts
 from include.engine.db import Line, connect
 from include.engine.lease import TTL_SECONDS
 from include.engine.surrender import WarehouseAway
@@ -266,6 +268,40 @@ def test_what_was_received_while_the_connection_broke_is_recorded_and_not_asked_
     assert seen == [toy.file(name, TUESDAY) for name in NAMES]
     assert desk.one("select count(*) as n from collect.fetches")["n"] == 5
     assert len(toy.values(desk)) == 5
+
+
+def test_a_lane_makes_one_connection_for_all_its_chunks_and_another_where_that_breaks(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toy.use(desk, replace(desk.stream, host_group=HostGroup("toy", timedelta(0))))
+    made: list[str] = []
+
+    def counted(url: str, *, application: str = "daybook", **more: Any) -> Any:
+        made.append(application)
+        return connect(url, application=application, **more)
+
+    for module in (db, applying):
+        monkeypatch.setattr(module, "connect", counted)
+    desk.at(ny(WEDNESDAY, 21))
+    request = desk.request(Mode.BACKFILL, MONDAY, WEDNESDAY)
+    desk.begin(request)
+    made.clear()
+    with cycle.keeping_a_line(desk.worker()) as lane:
+        assert lane.line is not None
+        for number in range(3):
+            if number == 2:
+                (gone,) = desk.sql(
+                    "select pg_terminate_backend(pid) as is_ended from pg_stat_activity"
+                    " where datname = current_database() and application_name = 'daybook slice'"
+                )
+                assert gone["is_ended"]
+            verdict = cycle.work(lane, desk.stream, Mode.BACKFILL, request.name)
+            assert verdict is not None
+            assert verdict.status is SUCCESS
+            held = lane.line.connection
+            assert (held.autocommit, held.info.transaction_status) == (True, TransactionStatus.IDLE)
+    assert [name for name in made if name in ("daybook slice", "daybook apply")] == ["daybook slice"] * 2
+    assert len(toy.values(desk)) == 15
 
 
 @pytest.mark.parametrize("mode", [Mode.POLL, Mode.BACKFILL])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from types import SimpleNamespace
@@ -80,6 +81,7 @@ class ScriptedEngine:
         patch.setattr(windows, "standing", self._standing)
         patch.setattr(windows, "rows_of", lambda url, numbers: {n: row(new_count=100) for n in numbers})
         patch.setattr(cycle, "work", lambda worker, stream, mode, run_id: self._work(str(mode), run_id))
+        patch.setattr(cycle, "keeping_a_line", nullcontext)
         patch.setattr(replay, "work", lambda worker, stream, run_id: self._work("replay", run_id))
         patch.setattr(jobs, "progress", lambda url, run_id, stream=None: self.progress)
         patch.setattr(jobs, "next_eligible", lambda url, run_id, stream: self.next_eligible)

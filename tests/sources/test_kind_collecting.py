@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from include.contract import CycleStatus, Mode, Outcome
-from include.engine import changes, jobs, quarantine, replay, windows
+from include.engine import audit, changes, jobs, quarantine, replay, windows
 from include.outputs import outbox, releases
 from include.sandbox.kind_market import KONEX, generated
 from include.sources.kind.tables import COMPANIES
@@ -203,6 +203,30 @@ def test_a_half_list_day_after_day_closes_nobody_until_an_operator_accepts_it(de
     for n in range(6, 9):
         here.poll(FIRST + timedelta(days=n))
     assert len(here.universe()) < len(universe)
+
+
+def test_a_first_list_that_is_far_smaller_than_the_market_is_told_until_it_is_not(desk: Callable[..., Desk]) -> None:
+    here = desk()
+    for code in initial():
+        here.place.sql(
+            "insert into market.krx_prices (session_date, market, code, name, market_label, is_untraded,"
+            " unit, fetch_id, sent_at, parser_version, cycle_id, attempt)"
+            " values (%s, 'KOSPI', %s, 'a company', 'KOSPI', false, 'a test', 1, collect.clock(), 1, 1, 1)",
+            FIRST - timedelta(days=1),
+            code,
+        )
+
+    def audited() -> set[str]:
+        audit.audit(here.place.url, (STREAM,), None, audit.Limits(), "a test", has_github=False)
+        return {key for key in here.incidents() if key.startswith("doubtful/")}
+
+    here.show("small", FIRST, share=0.5)
+    here.poll(FIRST)
+    assert audited() == {"doubtful/kind.companies"}
+    # Nothing was taken for departed by it, and the next list has them all.
+    here.poll(FIRST + timedelta(days=1))
+    assert audited() == set()
+    assert set(here.universe()) == set(initial())
 
 
 def test_a_list_that_lacks_one_in_twenty_three_days_running_closes_nobody_and_one_in_a_hundred_departs(

@@ -140,6 +140,19 @@ create view market.kind_departed as
 comment on view market.kind_departed is
     'Companies that have departed, with the last list that showed them and when they were missed often enough; how they were listed last';
 
+create view market.kind_doubts as
+    select 'kind.companies' as stream, 'size' as key,
+           'it lists ' || u.listed || ' companies of KOSPI and KOSDAQ, where KRX shows common shares of ' || k.traded || ' on '
+           || k.session_date as says
+      from (select count(*) as listed from market.kind_universe) u
+     cross join (select p.session_date, count(*) as traded from market.krx_prices p
+                  where p.session_date = (select max(s.session_date) from market.krx_prices s)
+                    and p.market in ('KOSPI', 'KOSDAQ') and p.code like '%0'
+                  group by p.session_date) k
+     where u.listed > 0 and u.listed < 0.8 * k.traded;
+comment on view market.kind_doubts is
+    'What an operator should look at though every answer was fine: a list far smaller than the market, as the first one there is has no earlier one to be measured by. Codes of common shares end with 0';
+
 create function market.kind_as_of(day date)
     returns table (code text, name text, market text, sector text, listed_on date, closing_month smallint, is_spac boolean, is_reit boolean)
     language sql stable as $$
