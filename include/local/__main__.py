@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from include import settings
-from include.local import attach, checks, demo, detach, docs, doctor, new_source, reset, stack, status
+from include.local import attach, checks, demo, detach, docs, doctor, new_source, reset, stack, status, topology
 from include.local.failure import LocalFailure
 
 
@@ -40,9 +40,11 @@ def parser() -> Parser:
     up.add_argument("--recordings", type=Path, metavar="DIR", help="with --demo: recorded answers to serve")
     up.add_argument("--detach", action="store_true", help="return when it is ready; ./run down stops it")
     up.add_argument("--background", action="store_true", help=argparse.SUPPRESS)
+    up.add_argument("--executor", choices=("local", "celery"), default="local", help="celery: Redis and two workers")
     play = verb("demo", "Everything once against the sandbox, from nothing, with a table at the end.")
     play.add_argument("--keep", action="store_true", help="leave it running")
     play.add_argument("--recordings", type=Path, metavar="DIR", help="serve recorded answers and collect their days")
+    play.add_argument("--executor", choices=("local", "celery"), default="local", help="celery: Redis, two workers, S3")
     verb("down", "Stop what runs, leftovers of a vanished supervisor included.")
     verb("status", "Say what runs.")
     verb("doctor", "Say what is wrong with this installation.")
@@ -105,12 +107,19 @@ def _check_recordings(directory: Path) -> None:
         parser().error(f"--recordings: {directory} holds no recordings.tsv")
 
 
+def _options(chosen: argparse.Namespace, is_demo: bool) -> stack.Options:
+    if chosen.executor == "celery":
+        topology.check()
+    recordings = chosen.recordings.absolute() if chosen.recordings else None
+    return stack.Options(is_demo, recordings, chosen.executor)
+
+
 def _up(chosen: argparse.Namespace) -> int:
     if chosen.recordings is not None:
         if not chosen.demo:
             parser().error("--recordings needs --demo: recorded answers are served by the sandbox")
         _check_recordings(chosen.recordings)
-    options = stack.Options(chosen.demo, chosen.recordings.absolute() if chosen.recordings else None)
+    options = _options(chosen, chosen.demo)
     say = _say(time.monotonic())
     if chosen.detach:
         return detach.up(options, say)
@@ -127,8 +136,7 @@ def _up(chosen: argparse.Namespace) -> int:
 def _demo(chosen: argparse.Namespace) -> int:
     if chosen.recordings is not None:
         _check_recordings(chosen.recordings)
-    options = stack.Options(True, chosen.recordings.absolute() if chosen.recordings else None)
-    return demo.demo(options, chosen.keep, _say(time.monotonic()))
+    return demo.demo(_options(chosen, True), chosen.keep, _say(time.monotonic()))
 
 
 def main(arguments: list[str]) -> int:

@@ -30,7 +30,10 @@ def addresses(state: State, record: Record) -> Addresses:
         cluster = Cluster(state.postgres)
         cluster.port = record.ports["postgres"]
         metadata, warehouse = cluster.url("airflow"), cluster.url("daybook")
-    return Addresses(metadata, warehouse, record.ports["api-server"], record.ports.get("sandbox"))
+    ports = record.ports
+    return Addresses(
+        metadata, warehouse, ports["api-server"], ports.get("sandbox"), ports.get("redis"), ports.get("s3")
+    )
 
 
 def environment_of(state: State, record: Record) -> dict[str, str]:

@@ -29,6 +29,8 @@ def up(options: stack.Options, say: stack.Say) -> int:
         command.append("--demo")
     if options.recordings is not None:
         command.extend(("--recordings", str(options.recordings)))
+    if options.executor != "local":
+        command.extend(("--executor", options.executor))
     with Interrupts() as interrupts:
         with log.open("ab") as file:
             seen = file.tell()

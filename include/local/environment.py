@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from include import registry, settings
+from include.local import topology
 from include.local.keys import Keys
 from include.local.ports import LOOPBACK
 from include.local.state import State
@@ -38,12 +39,17 @@ SANDBOX_NAMESPACE = "daybook-demo"
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where things are: libpq URLs of both databases, and ports; there is no sandbox in real use."""
+    """Where things are: libpq URLs of both databases, and ports.
+
+    There is no sandbox in real use, Redis only where Celery's workers do the work, and S3 only in their demo.
+    """
 
     metadata: str
     warehouse: str
     api_port: int
     sandbox_port: int | None = None
+    redis_port: int | None = None
+    s3_port: int | None = None
 
     @property
     def api(self) -> str:
@@ -117,6 +123,10 @@ def build(
         PATH=f"{Path(sys.executable).parent}:{values.get('PATH', '/usr/local/bin:/usr/bin:/bin')}",
         PYTHONUNBUFFERED="1",
     )
+    if addresses.redis_port is not None:
+        hands = max(1, parallelism(values) // len(topology.WORKERS))
+        metadata = values["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"]
+        values.update(topology.celery_environment(metadata, addresses.redis_port, addresses.s3_port, keys, hands))
     for name in ("NO_PROXY", "no_proxy"):
         values[name] = ",".join(filter(None, (values.get(name), LOOPBACK, "localhost")))
     if addresses.sandbox:

@@ -7,6 +7,7 @@ replaced, because what was encrypted with its key would be lost.
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import secrets
 from dataclasses import asdict, dataclass, field, fields
@@ -25,6 +26,11 @@ class Keys:
     fernet: str = field(repr=False)
     jwt: str = field(repr=False)
     api: str = field(repr=False)
+
+    @property
+    def redis(self) -> str:
+        """The password of the stack's own Redis and object store: made of another secret, so that none more is kept."""
+        return hashlib.sha256(f"redis {self.jwt}".encode()).hexdigest()
 
 
 def _new() -> Keys:

@@ -17,7 +17,18 @@ from pathlib import Path
 import httpx
 
 from include import settings
-from include.local import connections, database, environment, keys, pools, ports, processes, provision, recorded
+from include.local import (
+    connections,
+    database,
+    environment,
+    keys,
+    pools,
+    ports,
+    processes,
+    provision,
+    recorded,
+    topology,
+)
 from include.local.environment import Addresses
 from include.local.failure import LocalFailure
 from include.local.interrupts import Interrupts, Stopped
@@ -38,10 +49,11 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Options:
-    """What `up` is asked for: against the sandbox or not, and recorded answers for it to serve."""
+    """What `up` is asked for: against the sandbox or not, recorded answers for it to serve, and who runs the tasks."""
 
     demo: bool = False
     recordings: Path | None = None
+    executor: topology.Executor = "local"
 
 
 class Stack:
@@ -77,6 +89,7 @@ class Stack:
         if not self.state.lock():
             raise LocalFailure(_runs_already(self.state))
         before = self.state.record()
+        self._check_objects(before)
         self._end_leftovers(before)
         self._warn_of_open_file()
         me = processes.mark(os.getpid(), settings.ROOT)
@@ -85,6 +98,7 @@ class Stack:
         self._supervisor.note()
         self._start_database()
         self._start_sandbox()
+        self._start_broker()
         self._start_airflow()
         self._wait_ready()
         self._provision()
@@ -105,6 +119,15 @@ class Stack:
         file = settings.ROOT / "config" / "connections.env"
         if connections.open_to_others(file):
             self._say(f"{file} can be read by others on this machine; `chmod 600` it, as it holds your keys")
+
+    def _check_objects(self, before: Record | None) -> None:
+        """A demo whose object store is in memory is played from nothing: rows would speak of answers that are gone."""
+        in_memory = self.options.executor == "celery" or (before is not None and "s3" in before.ports)
+        if self.options.demo and before is not None and in_memory:
+            raise LocalFailure(
+                "With --executor celery the demo keeps its answers in memory, so it cannot go on where another one "
+                "ended. Nothing was changed. Delete what the earlier one left: ./run reset --demo --yes"
+            )
 
     def _end_leftovers(self, before: Record | None) -> None:
         count = sum(len(processes.members(mark)) for mark in before.sessions()) if before else 0
@@ -132,6 +155,8 @@ class Stack:
             found.warehouse,
             self._port("api-server", API_PORT),
             self._port("sandbox", SANDBOX_PORT) if self.options.demo else None,
+            self._port("redis", topology.REDIS_PORT) if self._is_distributed else None,
+            self._port("s3", topology.S3_PORT) if self._is_distributed and self.options.demo else None,
         )
         secrets = keys.keys(self.state.directory)
         keys.passwords(self.state.directory)
@@ -166,12 +191,37 @@ class Stack:
         health = f"{self.addresses.sandbox}/_sandbox/health"
         self._wait_for("the sandbox", lambda: self._serves("sandbox") and _answers(health), 60)
 
+    @property
+    def _is_distributed(self) -> bool:
+        return self.options.executor == "celery"
+
+    def _start_broker(self) -> None:
+        """Start Redis and, for a demo, the object store, and wait until both serve."""
+        if not self._is_distributed:
+            return
+        self._say("Redis starts" + (", and an object store that speaks S3" if self.options.demo else ""))
+        file = topology.write_redis(self._celery, self.addresses.redis_port or 0, keys.keys(self.state.directory))
+        self.supervisor.start(Program("redis", ("redis-server", str(file)), self.environment, settings.ROOT))
+        self._wait_for("Redis", lambda: self._serves("redis"), 30)
+        if self.addresses.s3_port is not None:
+            where = ("-H", ports.LOOPBACK, "-p", str(self.addresses.s3_port))
+            self.supervisor.start(self._program("s3", "moto.server", *where))
+            self._wait_for("the object store", lambda: self._serves("s3"), 60)
+            self.supervisor.start(self._program("objects", "include.local.objects"))
+            self.supervisor.finish("objects", 60)
+
+    @property
+    def _celery(self) -> Path:
+        return self.state.directory / "celery"
+
     def _start_airflow(self) -> None:
         self._say("Airflow starts")
         self._booted = datetime.now(UTC)
         for name in AIRFLOW_PROCESSES:
             quiet = ("--skip-serve-logs",) if name in _WITHOUT_LOG_SERVER else ()
             self.supervisor.start(self._program(name, "airflow", name, *quiet))
+        for name in topology.WORKERS if self._is_distributed else ():
+            self.supervisor.start(self._program(name, *topology.worker(name, self._celery)))
         self.supervisor.start(self._program("watcher", "include.cli", "watch"))
 
     def _wait_for(self, what: str, ready: Callable[[], bool], seconds: float) -> None:
@@ -196,6 +246,9 @@ class Stack:
             lambda: self._serves("api-server") and healthy(self.airflow.health(), self._booted),
             READY_SECONDS,
         )
+        if self._is_distributed:
+            self.supervisor.start(self._program("workers-check", "include.local.topology", *topology.WORKERS))
+            self.supervisor.finish("workers-check", topology.WORKERS_SECONDS + 30)
 
     def _provision(self) -> None:
         provision.provision_pools(self.airflow, self._pools)

@@ -25,7 +25,7 @@ FORMAT = 1
 # own.
 OWN_NAMES = frozenset(
     {"daybook.json", "state.json", "secrets.json", "passwords.json", "airflow.json", "lock"}
-    | {"postgres", "raw", "outbox", "cache", "logs", "sandbox", "hub", "demo"}
+    | {"postgres", "raw", "outbox", "cache", "logs", "sandbox", "hub", "demo", "files", "celery"}
 )
 
 

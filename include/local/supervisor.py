@@ -22,8 +22,8 @@ from include.local.interrupts import Interrupts
 from include.local.processes import Mark, Patience
 from include.local.state import Record, State
 
-# The api-server, the sandbox and the database are needed by the others for ending in good order.
-SERVE_THE_REST = frozenset({"api-server", "sandbox"})
+# These and the database are needed by the others for ending in good order.
+SERVE_THE_REST = frozenset({"api-server", "sandbox", "redis", "s3"})
 # How long each is given to end by itself. The scheduler waits for the tasks at work, and now and then for a worker
 # that does not answer any more. The triggerer takes ten seconds over nothing; what it watched is watched again after
 # the next start. The api-server takes many after it has said its last word.

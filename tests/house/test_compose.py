@@ -114,7 +114,7 @@ def test_what_the_image_copies_exists_and_is_let_through():
         assert source in allowed
 
 
-def test_both_sets_of_pins_agree_and_the_image_has_celery_and_s3():
+def test_all_sets_of_pins_agree_and_the_image_has_celery_and_s3():
     def pins(path: str) -> dict[str, set[str]]:
         found: dict[str, set[str]] = {}
         for line in tree.read(path).splitlines():
@@ -127,6 +127,11 @@ def test_both_sets_of_pins_agree_and_the_image_has_celery_and_s3():
     assert {name: image[name] for name in set(image) & set(ours)} == {
         name: ours[name] for name in set(image) & set(ours)
     }
+    # What runs the same topology without containers has the same executor and S3 as the image.
+    up = pins("requirements-celery-up.txt")
+    assert set(image) <= set(up)
+    for known in (ours, image):
+        assert {name: up[name] for name in set(up) & set(known)} == {name: known[name] for name in set(up) & set(known)}
 
 
 def test_a_validator_that_is_installed_agrees(tmp_path):
