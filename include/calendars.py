@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from zoneinfo import ZoneInfo
 
 from include.contract import Stream, Window
@@ -183,6 +183,8 @@ def next_instant(cron: str, timezone: str, now: datetime) -> datetime:
     return min(_next(each, timezone, now) for each in cron.split(" | "))
 
 
+# A stream with a window every few minutes walks over all of a day's for each key that it looks at again.
+@lru_cache(maxsize=2_048)
 def _next(cron: str, timezone: str, now: datetime) -> datetime:
     from croniter import croniter
 

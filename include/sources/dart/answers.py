@@ -10,7 +10,11 @@ filed", and no text holds a key.
 
 from __future__ import annotations
 
+import lzma
 import re
+import struct
+import zipfile
+import zlib
 from typing import Any
 
 import msgspec
@@ -21,6 +25,12 @@ HOST = "https://opendart.fss.or.kr"
 
 NORMAL, NO_DATA, NO_FILE = "000", "013", "014"
 ZIP = b"PK\x03\x04"
+# What opening an archive raises that is damaged anywhere, in its directory, its names or a file of whatever method. All
+# of it is read in memory, so that no error among these is one of the raw store's.
+DAMAGED = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, RuntimeError, NotImplementedError,
+    ValueError, IndexError, OverflowError,
+)  # fmt: skip
 
 _HEAD = 8_192
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.DOTALL | re.IGNORECASE)

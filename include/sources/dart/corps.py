@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import io
 import zipfile
-import zlib
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 from xml.etree import ElementTree
 
 from include.contract import Ask, Batch, Mode, Parsed, ParseError, Rejected, Request, Unit
-from include.sources.dart.answers import HOST
+from include.sources.dart.answers import DAMAGED, HOST
 from include.sources.dart.disclosures import day_of
+from include.sources.dart.lists import is_company
 from include.sources.dart.tables import CORPS
 
 PARSER_VERSION = 1
 KEY = "corps/list"
-# The real one has about 40 MB; an archive that claims more is none of DART's.
-LARGEST_DOCUMENT = 1 << 30
+# The real one has about 40 MB; an archive that claims more than this is none of DART's.
+LARGEST_DOCUMENT = 256 << 20
 # More than this many rows that cannot be read are not kept one by one.
 MOST_REJECTED = 1_000
 
@@ -62,12 +62,12 @@ def _document(body: bytes) -> BinaryIO:
         if members[0].file_size > LARGEST_DOCUMENT:
             raise ParseError(f"the document claims to have {members[0].file_size:,} bytes")
         return archive.open(members[0])  # type: ignore[return-value]
-    except (zipfile.BadZipFile, ValueError, RuntimeError, NotImplementedError) as error:
-        raise ParseError(f"the archive cannot be opened: {error}") from None
+    except DAMAGED as error:
+        raise ParseError(f"the archive cannot be opened: {error or type(error).__name__}") from None
 
 
 def _rows(document: BinaryIO, rejected: list[Rejected], unknown: list[str]) -> Iterator[tuple[Any, ...]]:
-    number = 0
+    number = read = 0
     try:
         events = ElementTree.iterparse(document, events=("start", "end"))
         _, root = next(events)
@@ -76,22 +76,25 @@ def _rows(document: BinaryIO, rejected: list[Rejected], unknown: list[str]) -> I
                 continue
             number += 1
             try:
-                yield _row(element, unknown)
+                row = _row(element, unknown)
             except (ParseError, KeyError) as wrong:
                 if len(rejected) < MOST_REJECTED:
                     reason = f"lacks {wrong}" if isinstance(wrong, KeyError) else str(wrong)
                     text = ElementTree.tostring(element, encoding="unicode")[:2000]
                     rejected.append(Rejected(f"company {number}", reason, text))
+            else:
+                read += 1
+                yield row
             # What is read is let go, also in the elements around it.
             element.clear()
             root.clear()
     except (ElementTree.ParseError, StopIteration) as error:
         raise ParseError(f"the document is broken after {number} companies: {error or 'it is empty'}") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise ParseError(f"the archive is damaged after {number} companies: {error}") from None
+    except DAMAGED as error:
+        raise ParseError(f"the archive is damaged after {number} companies: {error or type(error).__name__}") from None
     finally:
         document.close()
-    if number == len(rejected):
+    if not read:
         raise ParseError(f"the document holds no company that can be read ({number} elements)")
 
 
@@ -99,7 +102,7 @@ def _row(element: ElementTree.Element, unknown: list[str]) -> tuple[Any, ...]:
     given = {child.tag: (child.text or "").strip() for child in element}
     extra = {name: value for name, value in given.items() if name not in _FIELDS}
     unknown.extend(name for name in extra if name not in unknown)
-    if not (len(given["corp_code"]) == 8 and given["corp_code"].isdigit()):
+    if not is_company(given["corp_code"]):
         raise ParseError(f"{given['corp_code']!r} is not a company's number of eight digits")
     return (
         given["corp_code"],

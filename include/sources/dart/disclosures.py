@@ -33,7 +33,7 @@ def parse(unit: Unit) -> Parsed:
     unknown: set[str] = set()
     seen = 0
     for number, answer in enumerate(unit.answers, start=1):
-        for place, item in enumerate(_items(answer.body.read()), start=1):
+        for place, item in enumerate(items_of(answer.body.read()), start=1):
             seen += 1
             try:
                 row = _row(item, asking)
@@ -45,10 +45,32 @@ def parse(unit: Unit) -> Parsed:
             found[row[0]] = row
     if seen and not found:
         raise ParseError(f"no row can be read; the first {rejected[0].reason}")
+    if (lacking := _lacking(unit, seen)) is not None:
+        if not found:
+            raise ParseError(lacking)
+        rejected.append(Rejected("all pages", lacking, ""))
     return Parsed((Batch(DISCLOSURES, tuple(found.values())),), tuple(rejected), tuple(sorted(unknown)))
 
 
-def _items(body: bytes) -> list[Any]:
+def _lacking(unit: Unit, shown: int) -> str | None:
+    """Say whether pages that are all there show fewer rows than there are by their own count.
+
+    Those of earlier rounds count too: what moved away from a page is there all the same.
+    """
+    last = unit.answers[-1]
+    pages = sum(answer.request.about.get("round") == last.request.about.get("round") for answer in unit.answers)
+    counted = lists.count_of(last)
+    if counted is None or counted.pages != pages or shown >= counted.rows:
+        return None
+    return f"the list says that it has {counted.rows} filings and shows {shown} on its {pages} pages"
+
+
+def items_of(body: bytes) -> list[Any]:
+    """Return the rows of a page as given; none where it says that there are none.
+
+    Raises:
+        ParseError: it is no page, or has no list of rows though it says that there are some.
+    """
     try:
         document = rows_of(body)
     except ValueError as error:
@@ -63,8 +85,10 @@ def _items(body: bytes) -> list[Any]:
 
 def _row(item: dict[str, Any], asking: lists.Asking) -> tuple[Any, ...]:
     values = {name: item[name].strip() for name in _FIELDS}
-    if not (len(values["rcept_no"]) == 14 and values["rcept_no"].isdigit()):
+    if not lists.is_receipt(values["rcept_no"]):
         raise ParseError(f"{values['rcept_no']!r} is not a receipt number of 14 digits")
+    if not lists.is_company(values["corp_code"]):
+        raise ParseError(f"{values['corp_code']!r} is not a company's number of eight digits")
     day = day_of(values["rcept_dt"])
     if not asking.first <= day <= asking.last:
         raise ParseError(f"was received on {day}, and {asking.when} was asked for")

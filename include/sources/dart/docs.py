@@ -29,6 +29,7 @@ from include.contract import (
     Mode,
     Parsed,
     ParseError,
+    Rejected,
     Request,
     Span,
     Stream,
@@ -37,11 +38,10 @@ from include.contract import (
     Unit,
 )
 from include.sources.dart import answers, documents, lists, periods, sync, titles
-from include.sources.dart.answers import HOST, NORMAL, rows_that_lead_on
-from include.sources.dart.disclosures import day_of
+from include.sources.dart.answers import HOST
+from include.sources.dart.disclosures import day_of, items_of
 from include.sources.dart.docs_tables import DOCS, DOCUMENTS, TABLES
 from include.sources.dart.periods import Period
-from include.sources.dart.sets import is_company
 from include.sources.dart.streams import HOST_GROUP, LEFT_FOR_DISCLOSURES
 from include.sources.dart.sync import Choice
 
@@ -158,7 +158,7 @@ def _named(ask: Ask) -> Iterator[Request]:
     """The lists of the companies that an operator names, of the two quarters until the day of the window."""
     for day in ask.sessions[:1] if ask.keys else ():
         for period in list(periods.between(day - timedelta(days=366), day - timedelta(days=1)))[:2]:
-            yield from (list_request(period, corp, ask, {}) for corp in ask.keys if is_company(corp))
+            yield from (list_request(period, corp, ask, {}) for corp in ask.keys if lists.is_company(corp))
 
 
 # --- the past
@@ -236,28 +236,34 @@ def follow(asked: Request, answer: Answer) -> Sequence[Request]:
     """Return the further pages of a list, and the documents of its reports that were not held."""
     if not is_list(asked):
         return ()
+    try:
+        reports = sorted(_listed(answer, []), key=lambda each: (each.received, each.number), reverse=True)
+    except ParseError as no:
+        raise AnswerError(str(no), may_pass=True) from None
     pages = [replace(each, about={**each.about, "held": asked.about["held"]}) for each in lists.follow(asked, answer)]
     held = frozenset(asked.about["held"].split())
-    reports = sorted(_listed(answer), key=lambda each: (each.received, each.number), reverse=True)
     return [*pages, *(request(each) for each in reports if each.number not in held)]
 
 
-def _listed(answer: Answer) -> Iterator[Report]:
-    """Read the periodic reports that a page of the list names; what was withdrawn has none that holds."""
-    document = rows_that_lead_on(answer)
-    items = document.get("list") if document.get("status") == NORMAL else None
-    for item in items if isinstance(items, list) else ():
+def _listed(answer: Answer, rejected: list[Rejected]) -> Iterator[Report]:
+    """Read the periodic reports that a page of the list names; what was withdrawn has none that holds.
+
+    Rows that cannot be read are added to `rejected`.
+    """
+    for place, item in enumerate(items_of(answer.body.read()), start=1):
         try:
             title, stock = titles.read(item["report_nm"]), item["stock_code"].strip()
-            day, is_withdrawn = day_of(item["rcept_dt"]), "철" in item["rm"]
-        except (AttributeError, KeyError, ParseError, TypeError):
+            if title.name not in KINDS or title.period is None or not stock or "철" in item["rm"]:
+                continue
+            day, number, corp = day_of(item["rcept_dt"]), item["rcept_no"], item["corp_code"]
+            report = Report(number, corp, stock, day, title.name, title.period, title.is_correction)
+            if read_key(report.key) is None:
+                raise ParseError(f"{report.key} names no report")
+        except (AttributeError, KeyError, ParseError, TypeError) as wrong:
+            reason = f"lacks {wrong}" if isinstance(wrong, KeyError) else str(wrong)
+            rejected.append(Rejected(f"{answer.request.key} row {place}", reason, str(item)[:2000]))
             continue
-        if title.name in KINDS and title.period is not None and stock and not is_withdrawn:
-            report = Report(
-                item["rcept_no"], item["corp_code"], stock, day, title.name, title.period, title.is_correction
-            )
-            if read_key(report.key) is not None:
-                yield report
+        yield report
 
 
 # --- answers
@@ -281,14 +287,17 @@ def classify(answer: Answer) -> AnswerClass:
 
 
 def parse(unit: Unit) -> Parsed:
-    """Read a document; the list of a quarter gives no rows here.
+    """Read a document; the list of a quarter gives no rows here, and tells those that cannot be read.
 
     Raises:
-        ParseError: see `documents.read`.
+        ParseError: see `documents.read` and `disclosures.items_of`.
     """
     answer = unit.answers[0]
     if is_list(answer.request):
-        return Parsed(())
+        rejected = list[Rejected]()
+        for page in unit.answers:
+            list(_listed(page, rejected))
+        return Parsed((), rejected)
     report = read_key(answer.request.key)
     if report is None:
         raise ParseError(f"{answer.request.key!r} names no report")
@@ -391,6 +400,6 @@ def stream(choice: Choice) -> Stream:
         usual_range=periods.all_until,
         empty_can_be_right=False,
         job=sync.JOB,
-        known_key=is_company,
+        known_key=lists.is_company,
         keys_are="companies as DART numbers them, e.g. 00126380",
     )

@@ -9,19 +9,19 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from include.contract import ParseError
 from include.sources.dart import chapters
 from include.sources.dart import text as reading
+from include.sources.dart.answers import DAMAGED
 from include.sources.dart.chapters import Section
 
-# An archive that claims more than this is none of DART's.
-MOST_MEMBERS, LARGEST_MEMBER = 200, 256 << 20
+# An archive that claims more than this, all of its files together, is none of DART's.
+MOST_MEMBERS, LARGEST = 200, 256 << 20
 
-_DOCUMENT_NAME = re.compile(r"<DOCUMENT-NAME\b[^<>]*>([^<]*)", re.IGNORECASE)
+_DOCUMENT_NAME = re.compile(rb"<DOCUMENT-NAME\b[^<>]*>([^<]*)", re.IGNORECASE)
 _COMPANY_NAME = re.compile(r"<COMPANY-NAME\b[^<>]*>([^<]*)", re.IGNORECASE)
 # What a document says of itself stands within its first so many characters.
 _HEAD = 8_192
@@ -94,20 +94,21 @@ def members_of(archive: bytes) -> list[Member]:
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as opened:
             entries = [each for each in opened.infolist() if not each.is_dir()]
-            if len(entries) > MOST_MEMBERS:
-                raise ParseError(f"the archive holds {len(entries)} files")
+            claimed = sum(each.file_size for each in entries)
+            if len(entries) > MOST_MEMBERS or claimed > LARGEST:
+                raise ParseError(f"the archive claims to hold {len(entries)} files of {claimed:,} bytes")
             found = []
             for each in entries:
                 if not each.filename.lower().endswith((".xml", ".html", ".htm", ".txt")):
                     continue
-                if each.file_size > LARGEST_MEMBER:
-                    raise ParseError(f"{each.filename} claims to have {each.file_size:,} bytes")
                 content = opened.read(each)
                 name = each.filename.replace("\\", "/").rpartition("/")[2]
-                head = _DOCUMENT_NAME.search(reading.decode(content[:_HEAD]).text)
-                found.append(Member(name, content, " ".join(head[1].split()) if head else ""))
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, NotImplementedError) as error:
-        raise ParseError(f"the archive cannot be read: {error}") from None
+                # The name alone is decoded: the first so many bytes may end within a character.
+                head = _DOCUMENT_NAME.search(content, 0, _HEAD)
+                title = reading.unescape(reading.decode(head[1]).text) if head else ""
+                found.append(Member(name, content, " ".join(title.split())))
+    except DAMAGED as error:
+        raise ParseError(f"the archive cannot be read: {error or type(error).__name__}") from None
     if not found:
         raise ParseError("the archive holds no document")
     return found

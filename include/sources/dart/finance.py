@@ -10,6 +10,7 @@ from typing import Any
 
 from include.contract import Batch, Parsed, ParseError, Rejected, Stream, Unit
 from include.sources.dart import sets, statements, sync
+from include.sources.dart.lists import is_receipt
 from include.sources.dart.sets import Category, Part
 from include.sources.dart.sync_tables import FINANCE_SETS, STATEMENTS
 
@@ -49,7 +50,7 @@ def _foreign(part: Part, account: statements.Account) -> str | None:
         if account.texts[name] != value:
             return f"is of {name} {account.texts[name]}, and {value} was asked for"
     receipt = account.texts["rcept_no"]
-    if not (len(receipt) == 14 and receipt.isdigit()):
+    if not is_receipt(receipt):
         return f"has {receipt!r} for a receipt number of 14 digits"
     return None
 

@@ -43,9 +43,29 @@ class Page(msgspec.Struct):
     """What a page of the list says of itself; numbers may come as text."""
 
     status: str
-    page_no: int | str = 1
-    total_count: int | str = 0
-    total_page: int | str = 1
+    total_count: int | str = ""
+    total_page: int | str = ""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """How many filings and pages a list has by its own count."""
+
+    rows: int
+    pages: int
+
+
+def count_of(answer: Answer) -> Counted | None:
+    """Return what a page says of all of them; None where it has no rows.
+
+    Raises:
+        AnswerError: it has rows and does not say, so that nobody knows whether it is the last.
+    """
+    try:
+        page = msgspec.json.decode(answer.body.read(), type=Page)
+        return Counted(int(page.total_count), int(page.total_page)) if page.status == NORMAL else None
+    except (msgspec.MsgspecError, RecursionError, ValueError) as error:
+        raise AnswerError(f"a page of DART's list does not say how many there are ({error})", may_pass=True) from None
 
 
 @dataclass(frozen=True)
@@ -87,9 +107,19 @@ def read_key(key: str) -> Asking | None:
         return None
 
 
+def is_company(text: str) -> bool:
+    """Say whether a text is a company's number."""
+    return len(text) == 8 and text.isascii() and text.isdigit()
+
+
+def is_receipt(text: str) -> bool:
+    """Say whether a text is a filing's receipt number."""
+    return len(text) == 14 and text.isascii() and text.isdigit()
+
+
 def is_known(key: str) -> bool:
     """Say whether an operator's key is a market's letter or a company's number."""
-    return key in MARKETS or (len(key) == 8 and key.isascii() and key.isdigit())
+    return key in MARKETS or is_company(key)
 
 
 def plan(ask: Ask) -> Iterator[Request]:
@@ -144,17 +174,17 @@ def first_request(asking: Asking, at: datetime | None) -> Request:
 
 
 def follow(request: Request, answer: Answer) -> Sequence[Request]:
-    """Return the next page; the first one again where the number of rows changed on the way."""
-    try:
-        page = msgspec.json.decode(answer.body.read(), type=Page)
-        rows, pages = int(page.total_count), int(page.total_page)
-    except (msgspec.DecodeError, ValueError) as error:
-        raise AnswerError(f"a page of DART's list does not say which one it is ({error})", may_pass=True) from None
-    about = request.about
-    if page.status == NORMAL:
+    """Return the next page; the first one again where the number of rows changed on the way.
+
+    Raises:
+        AnswerError: see `count_of`.
+    """
+    about, counted = request.about, count_of(answer)
+    if counted is not None:
+        rows = counted.rows
         # What differs once is remembered until the last page.
         said = rows if about["page"] == 1 or about["rows"] == rows else _DIFFERED
-        if about["page"] < pages:
+        if about["page"] < counted.pages:
             return (_page(request, about["round"], about["page"] + 1, said),)
     else:
         # A page that there was a moment ago, and is no more.

@@ -10,6 +10,7 @@ from typing import Any
 
 from include.contract import Batch, Parsed, ParseError, Rejected, Stream, Unit
 from include.sources.dart import reports, sets, sync
+from include.sources.dart.lists import is_receipt
 from include.sources.dart.sets import Category, Part
 from include.sources.dart.sync_tables import REPORT_ITEMS, REPORT_SETS
 
@@ -49,7 +50,7 @@ def _foreign(part: Part, row: reports.Row) -> str | None:
     corp, receipt = row.values.get("corp_code"), row.values["rcept_no"]
     if corp not in (None, part.corp):
         return f"is of corp_code {corp}, and {part.corp} was asked for"
-    if not (len(receipt) == 14 and receipt.isdigit()):
+    if not is_receipt(receipt):
         return f"has {receipt!r} for a receipt number of 14 digits"
     return None
 

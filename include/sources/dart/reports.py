@@ -222,6 +222,7 @@ def read(endpoint: str, body: bytes, rejected: list[Rejected]) -> list[Row]:
             values = {name: str(value).strip() for name, value in item.items() if name in fields and value is not None}
             extra = {name: value for name, value in item.items() if name not in fields}
             found.append(Row(position, group.get("title"), values, extra))
-    if position and not found:
-        raise ParseError(f"no row of {endpoint} can be read; the first {rejected[0].reason}")
+    if not found:
+        why = f"no row can be read; the first {rejected[0].reason}" if position else "it does not say that there are none"
+        raise ParseError(f"the answer of {endpoint} has no rows: {why}")
     return found

@@ -19,7 +19,7 @@ from zlib import crc32
 from include.contract import Answer, Ask, Chunk, Mode, Request, Span
 from include.sources.dart import periods
 from include.sources.dart.answers import HOST, NORMAL, rows_that_lead_on
-from include.sources.dart.lists import SEOUL
+from include.sources.dart.lists import SEOUL, is_company, is_receipt
 from include.sources.dart.periods import Period
 
 # A chunk holds about twenty of 2,700 companies: some 600 requests, a slice or two.
@@ -74,19 +74,13 @@ class _Due:
     received: date
 
 
-def is_company(key: str) -> bool:
-    """Say whether an operator's key is a company's number."""
-    return len(key) == 8 and key.isascii() and key.isdigit()
-
-
 def read_key(category: Category, text: str) -> Part | None:
     """Read a request's key or a unit; None where it is none of the category."""
     corp, _, rest = text.partition("/")
     named, _, rest = rest.partition("/")
     part, _, receipt = rest.partition("/")
     period = periods.read(named)
-    is_receipt = not receipt or (len(receipt) == 14 and receipt.isdigit())
-    if period is None or part not in category.parts or not is_company(corp) or not is_receipt:
+    if period is None or part not in category.parts or not is_company(corp) or not (not receipt or is_receipt(receipt)):
         return None
     return Part(corp, period, part, receipt)
 
@@ -194,8 +188,8 @@ def _receipt_of(answer: Answer) -> str:
     """Return the newest report that an answer is from; empty where it has none."""
     document = rows_that_lead_on(answer)
     items = document.get("list") if document.get("status") == NORMAL else None
-    given = items if isinstance(items, list) else ()
-    return max((str(item.get("rcept_no", "")) for item in given if isinstance(item, dict)), default="")
+    given = (item.get("rcept_no") for item in items if isinstance(item, dict)) if isinstance(items, list) else ()
+    return max((each for each in given if isinstance(each, str) and is_receipt(each)), default="")
 
 
 # --- the past

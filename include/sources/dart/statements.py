@@ -74,7 +74,7 @@ def read(body: bytes, basis: Basis, rejected: list[Rejected]) -> list[Account]:
     if document.get("status") == NO_DATA:
         return []
     items = document.get("list")
-    if document.get("status") != NORMAL or not isinstance(items, list):
+    if document.get("status") != NORMAL or not isinstance(items, list) or not items:
         raise ParseError("the answer has no rows, though it does not say that there are none")
     found = []
     for position, item in enumerate(items, start=1):
@@ -83,7 +83,7 @@ def read(body: bytes, basis: Basis, rejected: list[Rejected]) -> list[Account]:
             rejected.append(Rejected(f"row {position}", f"lacks {', '.join(missing)}", str(item)[:2000]))
         else:
             found.append(_account(item, basis, position))
-    if items and not found:
+    if not found:
         raise ParseError(f"no row can be read; the first {rejected[0].reason}")
     return found
 

@@ -24,7 +24,7 @@ from include.contract import (
     Table,
     Unit,
 )
-from include.sources.dart import answers, periods, sets
+from include.sources.dart import answers, lists, periods, sets
 from include.sources.dart.sets import Category
 from include.sources.dart.streams import HOST_GROUP, LEFT_FOR_DISCLOSURES
 
@@ -117,6 +117,6 @@ def stream(
         gives_way_after=FAILURES_IN_A_ROW,
         usual_range=periods.all_until,
         job=JOB,
-        known_key=sets.is_company,
+        known_key=lists.is_company,
         keys_are="companies as DART numbers them, e.g. 00126380",
     )
