@@ -109,7 +109,7 @@ class Market:
             return ()
         filed = [
             each
-            for year in (day.year, day.year - 1)
+            for year in (day.year + 1, day.year, day.year - 1)
             for code in REPORTS
             if period_of(company, year, code) < (day.year, day.month)
             for each in _reports(self.seed, company, year, code)[:1]
@@ -196,7 +196,8 @@ def _by_day(seed: int, size: int, year: int, month: int) -> Mapping[date, tuple[
     found: dict[date, list[Report]] = {}
     for company in range(size):
         for code in REPORTS:
-            for business_year in (year, year - 1):
+            # Whichever of its two calendar years a business year is called after.
+            for business_year in (year + 1, year, year - 1):
                 if period_of(company, business_year, code) == (year, month):
                     for each in _reports(seed, company, business_year, code):
                         found.setdefault(each.day, []).append(each)

@@ -19,6 +19,8 @@ from include.engine import credentials, cycle, jobs, windows
 from include.engine.verdict import Verdict
 from include.sandbox import dart_rows
 from include.sandbox.dart import Dart
+from include.sandbox.dart_documents import written
+from include.sandbox.dart_filings import Filing
 from include.sandbox.dart_items import FIELDS
 from include.sandbox.dart_periodic import SEOUL, Report
 from include.sandbox.exchange import World
@@ -51,8 +53,14 @@ class SyncDesk:
     keys: tuple[str, ...] = KEYS
     told: Callable[[str], None] = lambda point: None
     leaves: int | None = None
+    # Whether the streams keep their own rate and quota, on the simulated clock.
+    keeps_pace: bool = False
+    # What happens between two slices of a window.
+    between: Callable[[], None] = lambda: None
 
     def stream(self, name: str) -> Stream:
+        if self.keeps_pace:
+            return registry.stream(name)
         stream = fast(name, **self.quota)
         return stream if self.leaves is None or name == LISTED else replace(stream, leaves_quota=self.leaves)
 
@@ -77,6 +85,7 @@ class SyncDesk:
             last = verdict
             if verdict.next_eligible_at is not None:
                 break
+            self.between()
         assert last is not None
         return last
 
@@ -172,6 +181,33 @@ class SyncDesk:
                 if not is_same(row, mine)
             ]
         return wrong
+
+
+def lacks_of_document(place: Place, filing: Filing) -> list[str]:
+    """What of a report's document is not held as it was written, in words; nothing where it is whole."""
+    number, right = filing.rcept_no, written(filing)
+    held = place.sql("select * from filings.dart_docs where rcept_no = %s order by section_order", number)
+    tables = place.sql("select * from filings.dart_doc_tables where rcept_no = %s order by table_order", number)
+    rows = [row for row in held if row["section_level"]]
+    places = {row["section_order"]: row["section_title"] for row in rows}
+    given = [(row["section_level"], row["section_title"], row["section_slot"]) for row in rows]
+    wrong = [] if given == [(each.level, each.title, each.slot) for each in right.chapters] else [f"chapters {given}"]
+    above: list[str] = []
+    for chapter, row in zip(right.chapters, rows, strict=False):
+        above = [*above[: chapter.level - 1], chapter.title]
+        # Bytes that are none of its text may stand before what ends a paragraph.
+        text = row["section_content"].replace("\ufffd", "")
+        parent = places.get(row["section_parent"])
+        if (row["section_path"], parent) != (" > ".join(above), above[-2] if above[1:] else None):
+            wrong.append(f"{chapter.title}: {row['section_path']}")
+        wrong += [f"{chapter.title}: {line}" for line in map("\t".join, chapter.table) if text.count(line) != 1]
+        lines = [each.strip() for line in chapter.lines for each in line.replace("&nbsp;", " ").split("&cr;")]
+        wrong += [f"{chapter.title}: {line}" for line in lines if " ".join(line.split()) not in text]
+    if [table["cells"] for table in tables] != [list(map(list, each.table)) for each in right.chapters]:
+        wrong.append("tables")
+    if any(table["amounts_in"] != "백만원" or table["fields"][0][:3] != [0, 1, "AMT_1"] for table in tables):
+        wrong.append("fields")
+    return [f"{number} {each}" for each in wrong]
 
 
 def is_same(row: dict[str, str], held: dict[str, Any]) -> bool:

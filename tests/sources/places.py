@@ -33,6 +33,10 @@ class Place:
 
     def at(self, instant: datetime) -> None:
         self.sql("update collect.installation set is_sandbox = true, clock_offset = %s - clock_timestamp()", instant)
+        self.noted(instant)
+
+    def noted(self, instant: datetime) -> None:
+        """Note that the warehouse's clock was set to an instant."""
         self.set_at = (instant, time.monotonic())
 
     def now(self) -> datetime:

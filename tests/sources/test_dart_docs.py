@@ -8,11 +8,10 @@ from datetime import date, timedelta
 from typing import Any
 
 from include.contract import Ask, CycleStatus, Mode
-from include.sandbox.dart_documents import written
 from include.sandbox.dart_filings import Filing
 from include.sources.dart import docs
 from tests.sources.answers import FIXTURES, answer
-from tests.sources.dart_desk import LISTED, SyncDesk, at, sync_desk
+from tests.sources.dart_desk import LISTED, SyncDesk, at, lacks_of_document, sync_desk
 from tests.sources.places import copy_ledger
 
 __all__ = ["sync_desk"]
@@ -38,10 +37,6 @@ def filing(here: SyncDesk, number: str) -> Filing:
     return next(each for each in here.beside.filings.events.added if each.rcept_no == number)
 
 
-def held(here: SyncDesk, number: str) -> list[dict[str, Any]]:
-    return here.place.sql("select * from filings.dart_docs where rcept_no = %s order by section_order", number)
-
-
 def states(here: SyncDesk) -> dict[str, str]:
     return {row["rcept_no"]: row["state"] for row in here.place.sql("select * from filings.dart_document_versions")}
 
@@ -53,27 +48,7 @@ def asked(here: SyncDesk, *numbers: str) -> list[str]:
 
 
 def lacks(here: SyncDesk, number: str) -> list[str]:
-    """What of a report is not held as it was written, in words; nothing where it is whole."""
-    right, rows = written(filing(here, number)), [row for row in held(here, number) if row["section_level"]]
-    places = {row["section_order"]: row["section_title"] for row in rows}
-    given = [(row["section_level"], row["section_title"], row["section_slot"]) for row in rows]
-    wrong = [] if given == [(each.level, each.title, each.slot) for each in right.chapters] else [f"chapters {given}"]
-    above: list[str] = []
-    for chapter, row in zip(right.chapters, rows, strict=False):
-        above = [*above[: chapter.level - 1], chapter.title]
-        text = row["section_content"]
-        parent = places.get(row["section_parent"])
-        if (row["section_path"], parent) != (" > ".join(above), above[-2] if above[1:] else None):
-            wrong.append(f"{chapter.title}: {row['section_path']}")
-        wrong += [f"{chapter.title}: {line}" for line in map("\t".join, chapter.table) if text.count(line) != 1]
-        lines = [each.strip() for line in chapter.lines for each in line.replace("&nbsp;", " ").split("&cr;")]
-        wrong += [f"{chapter.title}: {line}" for line in lines if " ".join(line.split()) not in text]
-    tables = here.place.sql("select * from filings.dart_doc_tables where rcept_no = %s order by table_order", number)
-    if [table["cells"] for table in tables] != [list(map(list, each.table)) for each in right.chapters]:
-        wrong.append("tables")
-    if any(table["amounts_in"] != "백만원" or table["fields"][0][:3] != [0, 1, "AMT_1"] for table in tables):
-        wrong.append("fields")
-    return wrong
+    return lacks_of_document(here.place, filing(here, number))
 
 
 def test_reports_are_held_as_they_were_written_and_corrections_stand_beside_them(

@@ -31,6 +31,12 @@ def hold(here: Shelf, number: str, year: int, code: str, *rows: Row, basis: str 
         "rcept_no": number, "unit": "u", "fetch_id": 1, "sent_at": at, "parser_version": 1, "cycle_id": 1, "attempt": 1,
     }  # fmt: skip
     here.add("filings.dart_finance_sets", common | {"rows": len(rows)})
+    here.sql(
+        "insert into dartbrief.disclosures (rcept_no, corp_code, corp_name, corp_type, report_name, submitter, "
+        "rcept_dt, remark, base_title, is_correction, unit, fetch_id, sent_at, parser_version, cycle_id, "
+        "attempt) values (%s, %s, 'n', 'Y', 't', 'n', %s, '', 't', false, 'u', 1, %s, 1, 1, 1) on conflict do nothing",
+        number, CORP, at.date(), at,
+    )  # fmt: skip
     for place, (statement, account, *amounts) in enumerate(rows, start=1):
         names = ("thstrm_amount", "thstrm_add_amount", "frmtrm_amount", "frmtrm_add_amount")
         values = {name: None if each is None else Decimal(each) for name, each in zip(names, amounts, strict=True)}
@@ -81,6 +87,11 @@ def test_other_amounts_of_the_same_period_are_restated_and_nothing_else_is(place
     assert told["closed_at"] is None
     assert "3 statements of 1 companies" in told["text"]
     assert "filings.dart_restated_periods" in told["text"]
+    # What came lately and was received long ago, as by a backfill of years, is in the view and no news.
+    here.sql("update filings.dart_finance_sets set sent_at = collect.clock()")
+    assert len(restated(here)) == 4
+    (doubt,) = here.sql("select says from filings.dart_doubts")
+    assert doubt["says"].startswith("3 statements of 1 companies")
     here.at(NOW + timedelta(days=8))
     audit.audit(here.url, streams, None, audit.Limits(), "a test", has_github=False)
     (told,) = here.sql("select closed_at from ops.incidents where incident_key = 'doubtful/dart.finance'")

@@ -11,6 +11,7 @@ import pytest
 from include import registry, settings
 from include.contract import Ask, CycleStatus, Mode, Outcome
 from include.engine import newcomers, windows
+from include.sandbox import dart_filings, dart_periodic
 from include.sandbox.dart_filings import Company
 from include.sandbox.dart_periodic import first_year
 from include.sources import dart
@@ -38,13 +39,24 @@ def fetches(here: SyncDesk, stream: str) -> list[dict[str, Any]]:
 
 def test_a_season_is_held_as_dart_has_it_and_little_is_asked_for_nothing(sync_desk: Callable[..., SyncDesk]) -> None:
     monday, end = FRIDAY - timedelta(days=4), FRIDAY + timedelta(days=7)
-    here = sync_desk(at(monday, "14:00"), companies=6)
+    here, blocked = sync_desk(at(monday, "14:00"), companies=6), FRIDAY - timedelta(days=1)
+    here.keeps_pace = True
     for day in days(monday, end):
+        # Our address is blocked for a day before the last one of the season.
+        if day == blocked:
+            here.switch("limit", n=0)
+        if day == blocked + timedelta(days=1):
+            here.switch("limit", n=1_000)
         if day.weekday() < 5:
-            here.poll(LISTED, at(day, "14:50"))
+            here.poll(LISTED, at(day, "14:50" if day != blocked + timedelta(days=1) else "14:52"))
         for name in CATEGORIES:
-            verdict = here.poll(name, at(day, "15:00"))
-            assert (verdict.status, verdict.outcome) == (CycleStatus.SUCCESS, Outcome.SUCCESS), verdict.words
+            verdict = here.poll(name, max(at(day, "15:00"), here.place.now()))
+            if day != blocked:
+                assert (verdict.status, verdict.outcome) == (CycleStatus.SUCCESS, Outcome.SUCCESS), verdict.words
+    said = here.running.control("GET", "dart")
+    assert 30 < said["most_in_a_minute"] <= 501
+    # The block cost one request an hour for each that asked, and no quota.
+    assert len(here.place.sql("select 1 from collect.fetches where answer_class = 'blocked'")) <= 3
     places = here.reports(monday, end, at(end, "14:50"))
     # One of a year that ends in March among them: its report is of the first quarter, whatever the month says.
     assert {(2026, "11013"), (2026, "11012")} <= {(year, code) for _, year, code in places}
@@ -66,6 +78,48 @@ def test_a_season_is_held_as_dart_has_it_and_little_is_asked_for_nothing(sync_de
     for row in asked:
         by_window.setdefault(row["cycle_id"], []).append(row["session_date"])
     assert all(ends == sorted(ends, reverse=True) for ends in by_window.values())
+
+
+def test_a_year_that_ends_in_march_is_held_right_whichever_of_its_calendar_years_it_is_called_after(
+    sync_desk: Callable[..., SyncDesk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stand-in calls a business year after the one in which it begins; here after the one in which it ends."""
+    begins = dart_periodic.period_of
+
+    def ends(company: int, year: int, code: str) -> tuple[int, int]:
+        return begins(company, year - (dart_periodic.closing_month(company) != 12), code)
+
+    cached = (dart_periodic._reports, dart_periodic._numbers, dart_periodic._by_day, dart_filings._reports)
+    monkeypatch.setattr(dart_periodic, "period_of", ends)
+    for each in cached:
+        each.cache_clear()
+    try:
+        here = sync_desk(at(FRIDAY, "14:00"), companies=6)
+        report = here.beside.filings.market.of_company(5, 2027, "11013", at(FRIDAY + timedelta(days=9), "19:00"))[0]
+        here.place.at(at(report.day, "19:00"))
+        here.run(LISTED, Mode.BACKFILL, report.day, report.day)
+        until = at(report.day + timedelta(days=7), "15:00")
+        for name in CATEGORIES:
+            here.poll(name, until)
+        march = here.beside.filings.listed[5].corp_code
+        for name in CATEGORIES:
+            assert here.lacks(name, {(5, 2027, "11013")}, until) == []
+        # All that its title can mean was asked for; what came stands under the year and code that DART has it by alone.
+        asked = {row["unit"].split("/")[1] for row in fetches(here, "dart.finance") if row["unit"].startswith(march)}
+        assert asked == {"2026.11013", "2027.11013", "2025.11014", "2026.11014"}
+        market = here.beside.filings.market
+        for table in ("dart_statements", "dart_report_items"):
+            rows = here.place.sql(
+                f"select distinct rcept_no, bsns_year, reprt_code from filings.{table} where corp_code = %s", march
+            )
+            for row in rows:
+                there = market.of_company(5, row["bsns_year"], row["reprt_code"], until)
+                assert row["rcept_no"] in map(market.number, there), row
+            assert len({row["rcept_no"] for row in rows}) == len(rows) > 1
+    finally:
+        monkeypatch.undo()
+        for each in cached:
+            each.cache_clear()
 
 
 # --- what is in the way

@@ -22,6 +22,8 @@ from include.sources.dart.chapters import Section
 MOST_MEMBERS, LARGEST = 200, 256 << 20
 
 _DOCUMENT_NAME = re.compile(rb"<DOCUMENT-NAME\b[^<>]*>([^<]*)", re.IGNORECASE)
+# A file without any of them is something else, such as the list of companies.
+_OF_A_DOCUMENT = re.compile(rb"<(?:DOCUMENT|HTML|BODY|SECTION-[1-5]|TABLE|DIV|P|PRE|SPAN|BR|FONT)\b", re.IGNORECASE)
 _COMPANY_NAME = re.compile(r"<COMPANY-NAME\b[^<>]*>([^<]*)", re.IGNORECASE)
 # What a document says of itself stands within its first so many characters.
 _HEAD = 8_192
@@ -60,7 +62,7 @@ def read(archive: bytes, rcept_no: str, report_name: str = "") -> Document:
     """Read the archive of a filing.
 
     Raises:
-        ParseError: it is no archive, holds no document, or claims sizes that none of DART's has.
+        ParseError: it is no archive, holds no document or something else, or claims sizes that none of DART's has.
     """
     members = members_of(archive)
     chosen = main_member(members, rcept_no, report_name)
@@ -118,7 +120,17 @@ def main_member(members: Sequence[Member], rcept_no: str, report_name: str = "")
     """Return the filing itself: the member named after it, else the one that calls itself so, else no attachment.
 
     Neither the order of an archive nor the size of its members says which one it is.
+
+    Raises:
+        ParseError: it is something else than a document.
     """
+    chosen = _chosen(members, rcept_no, report_name)
+    if not chosen.name.lower().endswith(".txt") and _OF_A_DOCUMENT.search(chosen.content) is None:
+        raise ParseError(f"{chosen.name} in the archive is no document of DART's")
+    return chosen
+
+
+def _chosen(members: Sequence[Member], rcept_no: str, report_name: str) -> Member:
     for member in members:
         if member.name.rpartition(".")[0] == rcept_no:
             return member

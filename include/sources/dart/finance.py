@@ -49,6 +49,8 @@ def _foreign(part: Part, account: statements.Account) -> str | None:
     for name, value in asked.items():
         if account.texts[name] != value:
             return f"is of {name} {account.texts[name]}, and {value} was asked for"
+    if (basis := account.extra.get("fs_div", part.part)) != part.part:
+        return f"is on the basis {basis}, and {part.part} was asked for"
     receipt = account.texts["rcept_no"]
     if not is_receipt(receipt):
         return f"has {receipt!r} for a receipt number of 14 digits"

@@ -223,6 +223,6 @@ def read(endpoint: str, body: bytes, rejected: list[Rejected]) -> list[Row]:
             extra = {name: value for name, value in item.items() if name not in fields}
             found.append(Row(position, group.get("title"), values, extra))
     if not found:
-        why = f"no row can be read; the first {rejected[0].reason}" if position else "it does not say that there are none"
-        raise ParseError(f"the answer of {endpoint} has no rows: {why}")
+        why = f"the first {rejected[0].reason}" if position else "it does not say that there are none"
+        raise ParseError(f"no row of {endpoint} can be read: {why}")
     return found

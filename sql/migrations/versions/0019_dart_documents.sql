@@ -333,58 +333,74 @@ comment on view filings.dart_due_docs is
 -- By a correction, whose rows stand beside those of the report that it corrects; or by what a later report gives of the
 -- year before. Only accounts that both name once are compared, and amounts that both have.
 
+create view filings.dart_comparable_reports as
+    select b.corp_code, b.bsns_year, b.reprt_code, b.fs_div, 'correction' as how, a.rcept_no as reported_in,
+           b.rcept_no as restated_in, b.reprt_code as restated_code, b.sent_at as known_at
+      from filings.dart_finance_sets b
+     cross join lateral (select max(s.rcept_no) as rcept_no from filings.dart_finance_sets s
+                          where s.corp_code = b.corp_code and s.bsns_year = b.bsns_year and s.reprt_code = b.reprt_code
+                            and s.fs_div = b.fs_div and s.rcept_no <> '' and s.rcept_no < b.rcept_no) a
+     where b.rcept_no <> '' and a.rcept_no is not null
+    union all
+    select b.corp_code, (b.bsns_year - 1)::smallint, k.code, b.fs_div, 'comparative', a.rcept_no, b.rcept_no, b.reprt_code, b.sent_at
+      from filings.dart_finance_sets b
+     cross join lateral (select distinct unnest(array[b.reprt_code, '11011']) as code) k
+     cross join lateral (select max(s.rcept_no) as rcept_no from filings.dart_finance_sets s
+                          where s.corp_code = b.corp_code and s.bsns_year = b.bsns_year - 1 and s.reprt_code = k.code
+                            and s.fs_div = b.fs_div and s.rcept_no <> '' and s.rcept_no < b.rcept_no) a
+     where b.rcept_no <> '' and a.rcept_no is not null;
+comment on view filings.dart_comparable_reports is
+    'Statements that can be held beside each other: those of a report beside what a correction of it, or a report of the year after, gives of the same period';
+
+-- Both reports are read in one pass: comparing each account of one with each of the other takes many times as long.
+create function filings.dart_accounts_restated(same filings.dart_comparable_reports)
+    returns table (accounts integer, first_account text) language sql stable as $$
+    select count(*)::integer, min(e.account_nm)
+      from (select s.sj_div, s.account_nm,
+                   min(s.thstrm_amount) filter (where s.rcept_no = same.reported_in) as amount,
+                   min(s.thstrm_add_amount) filter (where s.rcept_no = same.reported_in) as since_year_began,
+                   min(s.thstrm_amount) filter (where s.rcept_no = same.restated_in) as later,
+                   min(s.thstrm_add_amount) filter (where s.rcept_no = same.restated_in) as later_since_year_began,
+                   min(s.frmtrm_amount) filter (where s.rcept_no = same.restated_in) as before,
+                   min(s.frmtrm_add_amount) filter (where s.rcept_no = same.restated_in) as before_since_year_began
+              from filings.dart_statements s
+             where s.rcept_no in (same.reported_in, same.restated_in) and s.fs_div = same.fs_div
+             group by s.sj_div, s.account_id, s.account_nm, s.account_detail
+            having count(*) filter (where s.rcept_no = same.reported_in) = 1
+               and count(*) filter (where s.rcept_no = same.restated_in) = 1) e
+     where case when same.how = 'correction' then e.amount <> e.later or e.since_year_began <> e.later_since_year_began
+                -- A balance is compared with the end of the year before, a whole year with the one before it.
+                when same.reprt_code = '11011' and (same.restated_code = '11011' or e.sj_div = 'BS')
+                then e.sj_div <> 'SCE' and e.amount <> e.before
+                else e.sj_div in ('IS', 'CIS') and same.reprt_code = same.restated_code
+                     and e.since_year_began <> e.before_since_year_began end
+$$;
+comment on function filings.dart_accounts_restated(filings.dart_comparable_reports) is
+    'How many accounts of two reports that can be held beside each other have other amounts, and the first of them by name';
+
 create view filings.dart_restated_periods as
-    with pairs as (
-        select b.corp_code, b.bsns_year, b.reprt_code, b.fs_div, 'correction' as how, a.rcept_no as reported_in,
-               b.rcept_no as restated_in, b.reprt_code as restated_code, b.sent_at as known_at
-          from filings.dart_finance_sets b
-         cross join lateral (select max(s.rcept_no) as rcept_no from filings.dart_finance_sets s
-                              where s.corp_code = b.corp_code and s.bsns_year = b.bsns_year and s.reprt_code = b.reprt_code
-                                and s.fs_div = b.fs_div and s.rcept_no <> '' and s.rcept_no < b.rcept_no) a
-         where b.rcept_no <> '' and a.rcept_no is not null
-        union all
-        select b.corp_code, (b.bsns_year - 1)::smallint, k.code, b.fs_div, 'comparative', a.rcept_no, b.rcept_no, b.reprt_code, b.sent_at
-          from filings.dart_finance_sets b
-         cross join lateral (select distinct unnest(array[b.reprt_code, '11011']) as code) k
-         cross join lateral (select max(s.rcept_no) as rcept_no from filings.dart_finance_sets s
-                              where s.corp_code = b.corp_code and s.bsns_year = b.bsns_year - 1 and s.reprt_code = k.code
-                                and s.fs_div = b.fs_div and s.rcept_no <> '' and s.rcept_no < b.rcept_no) a
-         where b.rcept_no <> '' and a.rcept_no is not null
-    )
     select p.corp_code, p.bsns_year, p.reprt_code, p.fs_div, p.how, p.reported_in, p.restated_in, p.known_at, c.accounts, c.first_account
-      from pairs p
-     cross join lateral (
-        select count(*)::integer as accounts, min(x.account_nm) as first_account
-          from (select s.sj_div, s.account_id, s.account_nm, s.account_detail, min(s.thstrm_amount) as amount,
-                       min(s.thstrm_add_amount) as since_year_began
-                  from filings.dart_statements s where s.rcept_no = p.reported_in and s.fs_div = p.fs_div
-                 group by 1, 2, 3, 4 having count(*) = 1) x
-          join (select s.sj_div, s.account_id, s.account_nm, s.account_detail, min(s.thstrm_amount) as amount,
-                       min(s.thstrm_add_amount) as since_year_began, min(s.frmtrm_amount) as before,
-                       min(s.frmtrm_add_amount) as before_since_year_began
-                  from filings.dart_statements s where s.rcept_no = p.restated_in and s.fs_div = p.fs_div
-                 group by 1, 2, 3, 4 having count(*) = 1) y
-            on y.sj_div = x.sj_div and y.account_id is not distinct from x.account_id and y.account_nm = x.account_nm
-           and y.account_detail is not distinct from x.account_detail
-         where case when p.how = 'correction' then x.amount <> y.amount or x.since_year_began <> y.since_year_began
-                    -- A balance is compared with the end of the year before, a whole year with the one before it.
-                    when p.reprt_code = '11011' and (p.restated_code = '11011' or x.sj_div = 'BS')
-                    then x.sj_div <> 'SCE' and x.amount <> y.before
-                    else x.sj_div in ('IS', 'CIS') and p.reprt_code = p.restated_code
-                         and x.since_year_began <> y.before_since_year_began end) c
+      from filings.dart_comparable_reports p cross join lateral filings.dart_accounts_restated(p) c
      where c.accounts > 0;
 comment on view filings.dart_restated_periods is
     'Periods of which a later report gives other amounts: by a correction, or as what it gives of the year before; with how many accounts differ';
 
 create view filings.dart_doubts as
+    -- What a backfill of years brings was restated long ago, and is no news.
+    with lately as materialized (
+        select p.* from filings.dart_comparable_reports p join dartbrief.disclosures d on d.rcept_no = p.restated_in
+         where p.known_at >= (select collect.clock() - interval '7 days')
+           and d.rcept_dt >= (select (collect.clock() at time zone 'Asia/Seoul')::date - 120)
+    )
     select 'dart.finance' as stream, 'restated' as key,
            count(*) || ' statements of ' || count(distinct r.corp_code) || ' companies were restated within the last week, first '
            || min(r.corp_code || '/' || r.bsns_year || '.' || r.reprt_code || '/' || r.fs_div || ' (' || r.how || ' in ' || r.restated_in || ')')
            || '; filings.dart_restated_periods lists them. Both versions are kept.' as says
-      from filings.dart_restated_periods r
-     where r.known_at >= (select collect.clock() - interval '7 days')
+      from lately r cross join lateral filings.dart_accounts_restated(row(r.*)::filings.dart_comparable_reports) c
+     where c.accounts > 0
     having count(*) > 0;
-comment on view filings.dart_doubts is 'What an operator should look at though every answer was fine: statements that were restated lately';
+comment on view filings.dart_doubts is
+    'What an operator should look at though every answer was fine: statements that a report of the last 120 days restates, for a week';
 
 create or replace view filings.newcomers as
     select 'dart.finance' as stream, l.corp_code as key, l.name, l.listed_on from filings.dart_listed_corps l
