@@ -6,7 +6,7 @@ looked at every five minutes. At its end each category holds exactly what DART h
 came first; neither quota nor rate is ever exceeded; each filing is discovered by the next look, and once. What it costs
 is counted beside what the rules of the closest pipeline would have cost on the same quarter.
 
-`DAYBOOK_DART_COMPANIES` sets another number of companies.
+`CHAOS_COMPANIES` sets another number of companies.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tests.sources.places import Place
 
 pytestmark = pytest.mark.chaos
 
-COMPANIES = int(os.environ.get("DAYBOOK_DART_COMPANIES", "2700"))
+COMPANIES = int(os.environ.get("CHAOS_COMPANIES", "2700"))
 FIRST, LAST = date(2026, 7, 1), date(2026, 9, 30)
 # Reports of the last days may have data after the end.
 WHOLE_UNTIL = date(2026, 9, 25)
