@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Any
 
-from include.contract import Batch, Parsed, ParseError, Rejected, Unit
+from include.contract import AnswerError, Batch, Parsed, ParseError, Rejected, Unit
 from include.sources.dart import lists, titles
 from include.sources.dart.answers import NORMAL, rows_of
 from include.sources.dart.tables import DISCLOSURES
@@ -59,7 +59,10 @@ def _lacking(unit: Unit, shown: int) -> str | None:
     """
     last = unit.answers[-1]
     pages = sum(answer.request.about.get("round") == last.request.about.get("round") for answer in unit.answers)
-    counted = lists.count_of(last)
+    try:
+        counted = lists.count_of(last)
+    except AnswerError as no:
+        raise ParseError(str(no)) from None
     if counted is None or counted.pages != pages or shown >= counted.rows:
         return None
     return f"the list says that it has {counted.rows} filings and shows {shown} on its {pages} pages"
