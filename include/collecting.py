@@ -12,6 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 
@@ -225,7 +226,10 @@ def reach(source: Source, *, asks: bool = True) -> Credentials:
         NoContact: it names nobody to write to, where the upstream wants that.
     """
     sandbox_url = settings.load().sandbox_url
-    if not asks or (settings.connection_text(source.connection) is None and not source.needs_key):
+    if not asks:
+        # Who asks nobody needs to name nobody.
+        return credentials.build(replace(source, needs_contact=False), host="", sandbox_url=sandbox_url)
+    if settings.connection_text(source.connection) is None and not source.needs_key:
         return credentials.build(source, host="", sandbox_url=sandbox_url)
     given = settings.connection(source.connection)
     host = f"{given.conn_type}://{given.host}" if given.conn_type in ("http", "https") and given.host else given.host

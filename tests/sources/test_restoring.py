@@ -179,3 +179,8 @@ def test_a_damaged_journal_is_named_and_a_store_without_one_refused(place: Calla
     file.write_bytes(whole)
     assert restoring.load(again.url, here.raw).fetches == 0
     assert again.sql("select reason from collect.calendar_exceptions")[0]["reason"] == "election"
+
+
+def test_who_reads_again_needs_no_connection() -> None:
+    for source in registry.SOURCES:
+        assert collecting.reach(source, asks=False).base_url == source.hosts[0]
