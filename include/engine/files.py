@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Collection
 from contextlib import suppress
@@ -17,6 +16,8 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, TypeVar
 
 from upath import UPath
+
+from include.engine import upload
 
 Result = TypeVar("Result")
 
@@ -84,8 +85,7 @@ class FileStore:
         target = self.path(draft.path)
         try:
             if not self.is_local:
-                with draft.temporary.open("rb") as source, target.open("wb") as destination:
-                    shutil.copyfileobj(source, destination, 1 << 20)
+                upload.place(draft.temporary, target)
                 return
             final = Path(str(target))
             final.parent.mkdir(parents=True, exist_ok=True)

@@ -22,6 +22,7 @@ from typing import BinaryIO, cast
 import zstandard
 from upath import UPath
 
+from include.engine import upload
 from include.engine.masking import mask_chunks
 
 CHUNK = 1 << 18
@@ -145,9 +146,7 @@ class RawStore:
             # Equal bytes came again over a damaged object: it is kept aside for inspection, and the store is whole.
             target.rename(target.with_name(f"{target.name}.damaged-{uuid.uuid4().hex[:8]}"))
         if not self.is_local:
-            with temporary.open("rb") as source, target.open("wb") as destination:
-                while chunk := source.read(CHUNK):
-                    destination.write(chunk)
+            upload.place(temporary, target)
             return
         final = Path(str(target))
         final.parent.mkdir(parents=True, exist_ok=True)

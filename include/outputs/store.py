@@ -18,6 +18,8 @@ from pathlib import Path
 
 from upath import UPath
 
+from include.engine import upload
+
 _CHUNK = 1 << 20
 
 
@@ -75,8 +77,7 @@ class OutboxStore:
             os.replace(temporary, self.folder / target.name)
             self._sync()
             return
-        with temporary.open("rb") as source, target.open("wb") as destination:
-            shutil.copyfileobj(source, destination, _CHUNK)
+        upload.place(temporary, target)
 
     def _move_aside(self, target: UPath) -> None:
         number = 1
