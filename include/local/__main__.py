@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from include import settings
 from include.local import attach, checks, demo, detach, docs, doctor, new_source, reset, stack, status, topology
@@ -35,16 +35,23 @@ def parser() -> Parser:
     def verb(name: str, text: str) -> argparse.ArgumentParser:
         return verbs.add_parser(name, help=text, description=text, allow_abbrev=False)
 
+    most = topology.MOST_WORKERS
+    workers: dict[str, Any] = {
+        "type": int, "choices": range(1, most + 1), "default": topology.WORKERS, "metavar": "N",
+        "help": f"with --executor celery: so many workers, 1 to {most}; {topology.WORKERS} where it is not said",
+    }  # fmt: skip
     up = verb("up", "Start everything and keep it up until Ctrl-C.")
     up.add_argument("--demo", action="store_true", help="against the sandbox, on a simulated clock")
     up.add_argument("--recordings", type=Path, metavar="DIR", help="with --demo: recorded answers to serve")
     up.add_argument("--detach", action="store_true", help="return when it is ready; ./run down stops it")
     up.add_argument("--background", action="store_true", help=argparse.SUPPRESS)
-    up.add_argument("--executor", choices=("local", "celery"), default="local", help="celery: Redis and two workers")
+    up.add_argument("--executor", choices=("local", "celery"), default="local", help="celery: Redis and workers")
+    up.add_argument("--workers", **workers)
     play = verb("demo", "Everything once against the sandbox, from nothing, with a table at the end.")
     play.add_argument("--keep", action="store_true", help="leave it running")
     play.add_argument("--recordings", type=Path, metavar="DIR", help="serve recorded answers and collect their days")
-    play.add_argument("--executor", choices=("local", "celery"), default="local", help="celery: Redis, two workers, S3")
+    play.add_argument("--executor", choices=("local", "celery"), default="local", help="celery: Redis, workers, S3")
+    play.add_argument("--workers", **workers)
     verb("down", "Stop what runs, leftovers of a vanished supervisor included.")
     verb("status", "Say what runs.")
     verb("doctor", "Say what is wrong with this installation.")
@@ -111,7 +118,7 @@ def _options(chosen: argparse.Namespace, is_demo: bool) -> stack.Options:
     if chosen.executor == "celery":
         topology.check()
     recordings = chosen.recordings.absolute() if chosen.recordings else None
-    return stack.Options(is_demo, recordings, chosen.executor)
+    return stack.Options(is_demo, recordings, chosen.executor, chosen.workers)
 
 
 def _up(chosen: argparse.Namespace) -> int:

@@ -30,7 +30,7 @@ def up(options: stack.Options, say: stack.Say) -> int:
     if options.recordings is not None:
         command.extend(("--recordings", str(options.recordings)))
     if options.executor != "local":
-        command.extend(("--executor", options.executor))
+        command.extend(("--executor", options.executor, "--workers", str(options.workers)))
     with Interrupts() as interrupts:
         with log.open("ab") as file:
             seen = file.tell()

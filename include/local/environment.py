@@ -124,7 +124,7 @@ def build(
         PYTHONUNBUFFERED="1",
     )
     if addresses.redis_port is not None:
-        hands = max(1, parallelism(values) // len(topology.WORKERS))
+        hands = max(1, parallelism(values) // topology.WORKERS)
         metadata = values["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"]
         values.update(topology.celery_environment(metadata, addresses.redis_port, addresses.s3_port, keys, hands))
     for name in ("NO_PROXY", "no_proxy"):

@@ -49,11 +49,15 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Options:
-    """What `up` is asked for: against the sandbox or not, recorded answers for it to serve, and who runs the tasks."""
+    """What `up` is asked for: against the sandbox or not, recorded answers for it to serve, and who runs the tasks.
+
+    `workers` is of CeleryExecutor alone.
+    """
 
     demo: bool = False
     recordings: Path | None = None
     executor: topology.Executor = "local"
+    workers: int = topology.WORKERS
 
 
 class Stack:
@@ -220,7 +224,7 @@ class Stack:
         for name in AIRFLOW_PROCESSES:
             quiet = ("--skip-serve-logs",) if name in _WITHOUT_LOG_SERVER else ()
             self.supervisor.start(self._program(name, "airflow", name, *quiet))
-        for name in topology.WORKERS if self._is_distributed else ():
+        for name in topology.names(self.options.workers) if self._is_distributed else ():
             self.supervisor.start(self._program(name, *topology.worker(name, self._celery)))
         self.supervisor.start(self._program("watcher", "include.cli", "watch"))
 
@@ -247,7 +251,8 @@ class Stack:
             READY_SECONDS,
         )
         if self._is_distributed:
-            self.supervisor.start(self._program("workers-check", "include.local.topology", *topology.WORKERS))
+            names = topology.names(self.options.workers)
+            self.supervisor.start(self._program("workers-check", "include.local.topology", *names))
             self.supervisor.finish("workers-check", topology.WORKERS_SECONDS + 30)
 
     def _provision(self) -> None:

@@ -23,7 +23,7 @@ from include.local.keys import Keys
 from include.local.ports import LOOPBACK
 
 Executor = Literal["local", "celery"]
-WORKERS = ("worker-1", "worker-2")
+WORKERS, MOST_WORKERS = 2, 8
 REQUIREMENTS = "requirements-celery-up.txt"
 REDIS_PORT, S3_PORT = 6380, 7070
 WORKERS_SECONDS = 240.0
@@ -60,6 +60,11 @@ def write_redis(folder: Path, port: int, keys: Keys) -> Path:
     )  # fmt: skip
     write_private(file, "\n".join(lines) + "\n")
     return file
+
+
+def names(workers: int) -> tuple[str, ...]:
+    """Return what so many workers are called."""
+    return tuple(f"worker-{number}" for number in range(1, workers + 1))
 
 
 def worker(name: str, folder: Path) -> tuple[str, ...]:

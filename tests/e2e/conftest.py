@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,15 +100,20 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealStack]:
 
 
 @contextmanager
-def bring_up(directory: Path, demo: bool, told: Mapping[str, str] | None = None) -> Iterator[RealStack]:
-    """A stack of its own in a state directory of its own; `told` is what its shell says besides."""
+def bring_up(
+    directory: Path, demo: bool, told: Mapping[str, str] | None = None, executor: Sequence[str] = ()
+) -> Iterator[RealStack]:
+    """A stack of its own in a state directory of its own; `told` is what its shell says besides.
+
+    `executor` are the flags that choose who runs the tasks.
+    """
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "DAYBOOK", "PYTEST"))},
         **(told or {}),
         "DAYBOOK_STATE": str(directory),
     }
     begun = subprocess.run(
-        [str(ROOT / "run"), "up", *(["--demo"] if demo else []), "--detach"],
+        [str(ROOT / "run"), "up", *(["--demo"] if demo else []), "--detach", *executor],
         env=environment, capture_output=True, text=True, timeout=READY_SECONDS, check=False,
     )  # fmt: skip
     state = open_state(directory, demo=demo)

@@ -43,6 +43,18 @@ def test_its_processes_are_told_what_the_compose_file_tells_its_own(tmp_path: Pa
     assert int(values["AIRFLOW__CELERY__WORKER_CONCURRENCY"]) * 2 == environment.parallelism({})
 
 
+def test_so_many_workers_as_are_asked_for_and_two_where_nobody_says(capsys: pytest.CaptureFixture[str]) -> None:
+    """In the background too; a number that makes no stack is refused before anything is started."""
+    assert launcher.parse(["up", "--executor", "celery"])[0].workers == 2
+    chosen = launcher.parse(["up", "--background", "--executor", "celery", "--workers", "3"])[0]
+    assert topology.names(chosen.workers) == ("worker-1", "worker-2", "worker-3")
+    for many in ("0", "9", "many"):
+        with pytest.raises(SystemExit) as ended:
+            launcher.parse(["demo", "--executor", "celery", "--workers", many])
+        assert ended.value.code == 2
+        assert "--workers" in capsys.readouterr().err
+
+
 def test_real_answers_stay_where_the_settings_have_them(tmp_path: Path) -> None:
     """Only a demo's object store is in memory."""
     values = built(tmp_path, demo=False)
