@@ -9,6 +9,7 @@ upstream is asked.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,7 @@ from include.engine.raw import RawStore
 
 # Rows that one statement puts in, and units that one cycle rebuilds.
 ROWS, UNITS = 2_000, 200
+_HASH = re.compile(r"[0-9a-f]{64}")
 
 
 class RestoreRefused(Exception):
@@ -46,7 +48,7 @@ def load(url: str, raw: RawStore) -> Told:
         raw: the store that was kept.
 
     Raises:
-        RestoreRefused: there are requests in the database already, or there is no journal.
+        RestoreRefused: there are requests, windows or runs in the database already, or there is no journal.
         JournalUnreadable: a file of it is damaged; what was read before stays, and the same call goes on.
     """
     found = journal.files(raw)
@@ -58,8 +60,8 @@ def load(url: str, raw: RawStore) -> Told:
         assert empty is not None
         if not empty["is_empty"] and not state["is_restoring"]:
             raise RestoreRefused(
-                "This database knows requests of its own; nothing was changed. A restore is for an empty one: make it, "
-                "point the connection `warehouse` to it, and run `cli migrate` first."
+                "This database knows requests, windows or runs of its own; nothing was changed. A restore is for an "
+                "empty one: make it, point the connection `warehouse` to it, and run `cli migrate` alone first."
             )
         if not found:
             raise RestoreRefused(
@@ -115,7 +117,9 @@ def _compare(connection: Connection, raw: RawStore) -> tuple[int, int]:
     for first in range(256):
         rows = connection.execute(query("journal.objects_between"), {"first": bytes([first])}).fetchall()
         named = {bytes(row["sha256"]) for row in rows}
-        there = {bytes.fromhex(path.name.removesuffix(".zst")) for path in (raw.root / f"{first:02x}").glob("??/*.zst")}
+        found = [path.name.removesuffix(".zst") for path in (raw.root / f"{first:02x}").glob("??/*.zst")]
+        # Whatever else somebody put there is no object.
+        there = {bytes.fromhex(name) for name in found if _HASH.fullmatch(name)}
         gone = named - there
         if gone:
             connection.execute(query("journal.without_bytes"), {"hashes": list(gone)})

@@ -53,8 +53,9 @@ update collect.journal
    set fetches_to = greatest(fetches_to, %(to)s), changes_to = greatest(changes_to, %(changes_to)s), written_at = collect.clock();
 
 -- name: is_empty
--- Whether this database knows of no request.
-select not exists (select 1 from collect.fetches) as is_empty;
+-- Whether this database knows of no request, window or run: numbers of its own would be those of the journal.
+select not exists (select 1 from collect.fetches) and not exists (select 1 from collect.cycles)
+       and not exists (select 1 from collect.job_runs) as is_empty;
 
 -- name: begin_restoring
 -- From now on until its end, who reads a journal in may go on.

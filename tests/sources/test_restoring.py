@@ -165,6 +165,12 @@ def test_a_damaged_journal_is_named_and_a_store_without_one_refused(place: Calla
     here = place()
     with pytest.raises(restoring.RestoreRefused, match="no journal"):
         restoring.load(here.url, here.raw)
+    # Windows were opened by whoever started the stack too early: their numbers would be those of the journal.
+    stream = quick(LIGHT[0])
+    windows.declare(here.url, (stream,))
+    windows.open_due(here.url, stream)
+    with pytest.raises(restoring.RestoreRefused, match="windows or runs of its own"):
+        restoring.load(here.url, here.raw)
     here.sql(
         "insert into collect.calendar_exceptions (calendar, day, state, reason, created_at, updated_at) "
         "values ('XKRX', '2026-06-03', 'closed', 'election', collect.clock(), collect.clock())"
@@ -177,7 +183,12 @@ def test_a_damaged_journal_is_named_and_a_store_without_one_refused(place: Calla
     with pytest.raises(journal.JournalUnreadable, match=file.name):
         restoring.load(again.url, here.raw)
     file.write_bytes(whole)
-    assert restoring.load(again.url, here.raw).fetches == 0
+    # What is no object is nobody's.
+    stray = here.raw.root / "ab" / "cd" / "notes.zst"
+    stray.parent.mkdir(parents=True)
+    stray.write_bytes(b"of somebody")
+    told = restoring.load(again.url, here.raw)
+    assert (told.fetches, told.unnamed) == (0, 0)
     assert again.sql("select reason from collect.calendar_exceptions")[0]["reason"] == "election"
 
 
