@@ -90,6 +90,7 @@ def _publication(options: argparse.Namespace) -> int:
 def _squash(options: argparse.Namespace) -> int:
     """Squash the history of the repository that everything is published to, so that commits are counted anew."""
     from include.outputs import squash as squashing
+    from include.outputs.lease import PublishLeaseLost
     from include.outputs.ledger import LedgerFull
     from include.outputs.trouble import HubTrouble
 
@@ -104,6 +105,10 @@ def _squash(options: argparse.Namespace) -> int:
         raise CommandRefused(str(refused)) from None
     except (HubTrouble, LedgerFull) as trouble:
         raise CommandRefused(f"The Hub: {trouble}. No file was changed; ask again, twice does no harm.") from None
+    except PublishLeaseLost as lost:
+        raise CommandRefused(
+            f"{lost} The history may be squashed and is not noted; ask again, twice does no harm."
+        ) from None
     print(f"DONE – commits to {options.repository} are counted from now on; the next audit ends its incident")
     return 0
 

@@ -263,7 +263,8 @@ on conflict (repository, path) do update
 -- older one of ours, so shortly after that the Hub may not have caught up.
 select h.commit_oid,
        h.at > collect.clock() - interval '10 minutes'
-       and exists (select from publish.commits c where c.repository = h.repository and c.commit_oid = %(head)s) as lags
+       and exists (select from publish.commits c
+                    where c.repository = h.repository and c.commit_oid = %(head)s and c.confirmed_at <= h.at) as lags
   from publish.heads h
  where h.repository = %(repository)s;
 

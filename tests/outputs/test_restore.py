@@ -13,7 +13,7 @@ from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 
 from include import cli
 from include.outputs import card, gate, publisher, releases
-from include.outputs.hub import Hub, download
+from include.outputs.hub import Hub, ToSend, download
 from include.outputs.lease import PublishLease, claim
 from include.outputs.outbox import build
 from include.outputs.publisher import PublicationRefused
@@ -74,6 +74,26 @@ def test_what_somebody_deleted_or_changed_on_the_hub_is_sent_again_and_told_and_
     assert run(database, hub, root).restored == ()
     assert asked(running)["tree"] == looks
     assert {row["state"] for row in rows(database, "select state from publish.commits")} == {"confirmed"}
+
+
+def test_what_somebody_deletes_between_the_look_and_our_commit_is_found_by_the_very_next_publication(
+    database: str, hub: Hub, root: Path, running: RunningSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(database, root, market.month(MONTH))
+    run(database, hub, root)
+    write_down, between = publisher._Run._write_down, [PATH]
+
+    def meanwhile(self: publisher._Run, batch: publisher._Batch) -> list[ToSend]:
+        if between:
+            by_hand(hub, delete=(between.pop(),))
+        return write_down(self, batch)
+
+    monkeypatch.setattr(publisher._Run, "_write_down", meanwhile)
+    put(database, root, market.month("2026-08"))
+    assert (run(database, hub, root).files, between) == (1, [])
+    put(database, root, market.month("2026-07"))
+    assert run(database, hub, root).restored == ((PATH, "deleted"),)
+    assert held(running, hub) == promised(database)
 
 
 def test_a_text_alone_that_was_changed_by_hand_is_put_right_with_the_next_file_of_any_release(
@@ -218,6 +238,10 @@ def test_a_history_that_is_squashed_keeps_every_file_and_waits_for_whoever_publi
     lease.give_back()
     assert cli.main(["squash", "me/another"]) == 1
     assert "names me/daybook-private, not me/another" in capsys.readouterr().err
+    with monkeypatch.context() as late:
+        late.setattr("include.outputs.squash.claim", lambda *_: lease)
+        assert cli.main(["squash", REPOSITORY]) == 1
+    assert "no longer holds the lease" in capsys.readouterr().err
     running.fault(match={"kind": "super_squash"}, status=500)
     assert cli.main(["squash", REPOSITORY]) == 1
     assert "twice does no harm" in capsys.readouterr().err
