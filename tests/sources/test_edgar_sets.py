@@ -125,6 +125,11 @@ def test_lines_that_do_not_fit_are_rejected_alone_and_odd_ones_are_kept_and_flag
         ("line 4", "it has 2 fields and not 11"),
     ]
     assert said.unknown_columns == ("news",)
+    head = "\t".join(column for column, _, _ in set_files.NUM.columns) + "\n"
+    values = ("1.50", "-2E+3", "", "1_000", " 1", "\uff11", "9" * 70 + ".5", "1E99999999999999999999", "0.00001", "NaN")
+    rows, said = made("num", head + "".join(f"a\tCash\tus-gaap/2026\t20260630\t0\tUSD\t\t\t{v}\t\n" for v in values))
+    assert [row["value"] for row in rows] == [Decimal("1.5"), Decimal(-2000), None]
+    assert [each.position for each in said.rejected] == [f"line {n}" for n in range(5, 12)]
     for wrong in ("", "<html>", head.replace("report", "rapport"), head + "a\n" * 201):
         with pytest.raises(ParseError):
             made("pre", wrong)

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, BinaryIO
 from zoneinfo import ZoneInfo
@@ -35,6 +35,8 @@ MOST_UNFIT = 1
 DUPLICATE, NOT_UTF8 = "duplicate_key", "not_utf8"
 _DAY = re.compile(r"[0-9]{8}")
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
+# Decimal itself would also take blanks, underscores and the digits of other scripts.
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _INSTANT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(?:\.0+)?")
 
 
@@ -184,16 +186,14 @@ def _mmdd(text: str) -> str:
 
 
 def _decimal(text: str) -> Decimal:
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        raise ValueError("is no number") from None
-    exponent = number.as_tuple().exponent
-    if not isinstance(exponent, int):
+    if not _NUMBER.fullmatch(text):
         raise ValueError("is no number")
-    # Zeros at its end say nothing; 28 digits, four of them behind the point, are what the documentation allows.
-    exact = number.quantize(Decimal("0.0001"), context=_WIDE) if exponent < 0 else number
-    if exact != number or exact.adjusted() >= 24:
+    number = Decimal(text)
+    # Zeros at its end say nothing; 28 digits, four of them behind the point, are what the documentation allows. What is
+    # longer before the point is not rounded at all: that would need more digits than the context has.
+    is_long = number.adjusted() >= 24
+    exact = number if is_long else number.quantize(Decimal("0.0001"), context=_WIDE)
+    if is_long or exact != number:
         raise ValueError("has more than 24 digits before the point, or more than four behind it")
     return exact
 
