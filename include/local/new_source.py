@@ -7,11 +7,13 @@ can generate: how the upstream is asked and read. Never: a file that is there is
 
 from __future__ import annotations
 
+import ast
+import builtins
 import keyword
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from string import Template
 
@@ -19,7 +21,7 @@ from include import registry, settings
 from include.local.failure import LocalFailure
 from include.local.table_text import TEMPLATES, table_sql
 
-VERSIONS = "sql/migrations/versions"
+VERSIONS, UPSTREAMS = "sql/migrations/versions", "include/sandbox/upstreams.py"
 _NAME = re.compile(r"[a-z][a-z0-9]{1,29}")
 
 
@@ -37,6 +39,7 @@ def new_source(name: str, tables: bool, say: Callable[[str], None]) -> int:
     _check(name)
     number, before = _numbers()
     words = {"name": name, "title": name.capitalize(), "number": number, "before": before}
+    files: dict[str, str] = {}
     for path, template in (
         (f"include/sources/{name}/__init__.py", "init"),
         (f"include/sources/{name}/tables.py", "tables"),
@@ -47,11 +50,12 @@ def new_source(name: str, tables: bool, say: Callable[[str], None]) -> int:
         (f"{VERSIONS}/{number}_{name}.py", "migration"),
     ):
         text = (TEMPLATES / f"{template}.txt").read_text(encoding="utf-8")
-        _make(path, Template(text).substitute(words))
+        files[path] = Template(text).substitute(words)
     for file in sorted((TEMPLATES / "fixtures").iterdir()):
         text = file.read_text(encoding="utf-8")
-        _make(f"tests/fixtures/{name}/{file.name}", Template(text).safe_substitute(words))
-    _make(f"{VERSIONS}/{number}_{name}.sql", "")
+        files[f"tests/fixtures/{name}/{file.name}"] = Template(text).safe_substitute(words)
+    files[f"{VERSIONS}/{number}_{name}.sql"] = ""
+    _make(files)
     _register(name)
     # In a process of its own: this one has loaded the registry as it was.
     command = [sys.executable, "-m", "include.local", "new-source", name, "--tables"]
@@ -71,6 +75,25 @@ def _check(name: str) -> None:
     rooms = [path.stem for room in ("sources", "sandbox") for path in (settings.ROOT / "include" / room).iterdir()]
     if name in taken or name in rooms:
         raise LocalFailure(f"{name!r} is taken. There are {', '.join(sorted(taken))}. Nothing was made.")
+    # A DAG or a connection of that name, or a word of the modules that would import it.
+    compose = (settings.ROOT / "docker-compose.yaml").read_text(encoding="utf-8")
+    is_connection = f"AIRFLOW_CONN_{name.upper()}:" in compose
+    words = set(dir(builtins)).union(*(_words_of(path) for path in ("include/registry.py", UPSTREAMS)))
+    if is_connection or name in words or (settings.ROOT / f"dags/{name}.py").exists():
+        raise LocalFailure(f"{name!r} is taken: Daybook or Python calls something else so. Nothing was made.")
+
+
+def _words_of(path: str) -> set[str]:
+    """The names that a module uses or imports."""
+    found = set()
+    for node in ast.walk(ast.parse((settings.ROOT / path).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.alias | ast.FunctionDef):
+            found.add(node.name)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+    return found
 
 
 def _numbers() -> tuple[str, str]:
@@ -79,12 +102,15 @@ def _numbers() -> tuple[str, str]:
     return f"{int(last) + 1:04}", last
 
 
-def _make(path: str, text: str) -> None:
-    target = settings.ROOT / path
-    if target.exists():
-        raise LocalFailure(f"{path} is there already. Nothing of it was changed; take it away, or choose another name.")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(text, encoding="utf-8")
+def _make(made: Mapping[str, str]) -> None:
+    """Write all files, or none where one of them is there."""
+    for path in made:
+        if (settings.ROOT / path).exists():
+            raise LocalFailure(f"{path} is there already. Nothing was made; take it away, or choose another name.")
+    for path, text in made.items():
+        target = settings.ROOT / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
 
 
 def _register(name: str) -> None:
@@ -92,11 +118,11 @@ def _register(name: str) -> None:
     _edit("include/registry.py", r"^from include\.sources import (.+)$", rf"from include.sources import \1, {name}")
     _edit("include/registry.py", r"(^SOURCES: tuple\[Source, \.\.\.\] = \((?:\n    .*)+)", rf"\1\n    {name}.SOURCE,")
     _edit(
-        "include/sandbox/upstreams.py",
+        UPSTREAMS,
         r"^from include\.sandbox import (.+)$",
         rf"from include.sandbox import \1, {name}",
     )
-    _edit("include/sandbox/upstreams.py", r"(^SOURCES: tuple.* = \((?:\n    .*)+)", rf"\1\n    {name}.upstream,")
+    _edit(UPSTREAMS, r"(^SOURCES: tuple.* = \((?:\n    .*)+)", rf"\1\n    {name}.upstream,")
     _edit("docker-compose.yaml", r"^(  AIRFLOW_CONN_DART:)$", rf"\1\n  AIRFLOW_CONN_{name.upper()}:")
     line = f'#AIRFLOW_CONN_{name.upper()}={{"conn_type": "http", "host": "https://{name}.example"}}'
     for file in ("config/connections.example.env", "config/compose.example.env"):

@@ -84,9 +84,12 @@ def test_a_made_up_source_fails_its_exam_and_passes_once_its_parser_is_written(c
     python(copy, "-m", "mypy", "include/sources/rainfall", "include/sandbox/rainfall.py")
 
 
-@pytest.mark.parametrize("name", ["Rainfall", "rain fall", "1rain", "finra", "class", "hub", "../x"])
+@pytest.mark.parametrize(
+    "name",
+    ["Rainfall", "rain fall", "1rain", "finra", "class", "hub", "../x", "publish", "warehouse", "settings", "tuple"],
+)
 def test_a_name_that_cannot_be_one_or_is_taken_is_refused_before_anything_is_made(name, monkeypatch):
-    monkeypatch.setattr("include.local.new_source._make", lambda path, text: pytest.fail(f"{path} was made"))
+    monkeypatch.setattr("include.local.new_source._make", lambda made: pytest.fail(f"{list(made)} were made"))
     with pytest.raises(LocalFailure, match=r"cannot be a source's name|is taken"):
         new_source(name, False, print)
 
