@@ -20,10 +20,12 @@ import psycopg
 from include import caching, calendars, collecting, looking, registry, settings
 from include.collecting import CommandRefused, warehouse
 from include.contract import Mode
-from include.engine import alerts, audit, controls, credentials, jobs, journal, quarantine, restoring, silences
+from include.engine import alerts, audit, controls, credentials, jobs, journal, quarantine, restoring, schema, silences
 from include.engine.migrations import MigrationRefused, migrate
+from include.engine.schema import SchemaTooOld
 from include.engine.surrender import WarehouseAway
 from include.outputs import gate
+from include.version import VERSION
 
 Verb = Callable[[argparse.Namespace], int]
 
@@ -32,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb and return the exit code."""
     options = _parser().parse_args(arguments)
     try:
+        if options.run not in _ON_ANY_SCHEMA:
+            schema.check(warehouse())
         code: int = options.run(options)
     except (
         settings.SettingError,
@@ -47,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         alerts.AlertRefused,
         gate.LetRefused,
         MigrationRefused,
+        SchemaTooOld,
         restoring.RestoreRefused,
         journal.JournalUnreadable,
     ) as refusal:
@@ -124,6 +129,10 @@ def _watch(options: argparse.Namespace) -> int:
     return 0
 
 
+# What makes the schema, what needs no warehouse, and what waits until it is there.
+_ON_ANY_SCHEMA: tuple[Verb, ...] = (_migrate, caching.run, _watch)
+
+
 def _day(text: str) -> date:
     try:
         return date.fromisoformat(text)
@@ -140,6 +149,7 @@ def _instant(text: str) -> datetime:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="cli", description="Collect, replay and look, without Airflow.")
+    parser.add_argument("--version", action="version", version=f"Daybook {VERSION}")
     verbs = parser.add_subparsers(required=True, metavar="verb")
 
     def verb(name: str, run: Verb, text: str) -> argparse.ArgumentParser:

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from include import settings
 from include.local import attach, checks, demo, detach, docs, doctor, new_source, reset, stack, status, topology
 from include.local.failure import LocalFailure
+from include.version import VERSION
 
 
 class Parser(argparse.ArgumentParser):
@@ -30,6 +31,7 @@ class Parser(argparse.ArgumentParser):
 def parser() -> Parser:
     """Every verb with its flags."""
     top = Parser(prog="./run", description="Daybook on one machine.", allow_abbrev=False)
+    top.add_argument("--version", action="version", version=f"Daybook {VERSION}")
     verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=Parser)
 
     def verb(name: str, text: str) -> argparse.ArgumentParser:

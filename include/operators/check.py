@@ -40,11 +40,12 @@ class CheckRequestOperator(BaseOperator):
         import psycopg
 
         from include.engine.jobs import JobRefused
+        from include.engine.schema import SchemaTooOld
         from include.operators.resolve import ConnectionUnfit
 
         try:
             return self._check(context)
-        except (request.RequestRefused, JobRefused, ConnectionUnfit, settings.SettingError) as refused:
+        except (request.RequestRefused, JobRefused, ConnectionUnfit, SchemaTooOld, settings.SettingError) as refused:
             self.outcome = f"REFUSED – {refused}"
             notes.task(context, self.outcome)
             notes.run(context, self.outcome)
@@ -54,6 +55,7 @@ class CheckRequestOperator(BaseOperator):
             raise Interrupted(f"INTERRUPTED – the warehouse does not answer: {first}") from None
 
     def _check(self, context: Mapping[str, Any]) -> list[int]:
+        from include.engine import schema
         from include.operators import resolve
 
         dag_run = context["dag_run"]
@@ -61,6 +63,7 @@ class CheckRequestOperator(BaseOperator):
         window = dag_run.logical_date if dag_run.run_type == "backfill" else None
         form = request.read(context["params"], dag_run.conf or {}, streams, window=window)
         url = resolve.warehouse_url()
+        schema.check(url)
         if form.mode is not Mode.REPLAY:
             resolve.credentials(declared.source(self.source))
         job = job_of(url, form, context)

@@ -4,6 +4,8 @@ with at as (select %(now)s::timestamptz as now, (%(now)s::timestamptz at time zo
 select 'daybook_windows' as name, jsonb_build_object('stream', c.stream, 'state', c.cycle_status) as labels, count(*)::numeric as value
   from at join collect.cycles c on c.run_date = at.today group by c.stream, c.cycle_status
 union all
+select 'daybook_build_info', jsonb_build_object('version', %(version)s::text, 'schema', v.version_num), 1 from schema_version v
+union all
 select 'daybook_lag_days', jsonb_build_object('stream', s.stream), (at.today - k.session_date)::numeric
   from at cross join collect.streams s join collect.checkpoints k on k.stream = s.stream where s.active and k.session_date is not null
 union all

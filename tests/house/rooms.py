@@ -28,7 +28,7 @@ class Room:
     airflow: bool = False
 
 
-LEAVES = ("calendars", "schedules", "settings")
+LEAVES = ("calendars", "schedules", "settings", "version")
 
 ROOMS: dict[str, Room] = {
     room.name: room
@@ -58,6 +58,7 @@ ROOMS: dict[str, Room] = {
             "bodies", ("contract",), "how the text of a filing is had: plain data that a source gives to the analysis"
         ),
         Room("declared_settings", (), "what settings there are, with their defaults: frozen data alone"),
+        Room("version", (), "which release this is: two names alone"),
         Room("settings", ("declared_settings",), "a leaf that everyone else may read"),
         Room("calendars", ("contract",), "a leaf: which days and windows are due, asked by whoever needs it"),
         Room("schedules", ("contract", "settings"), "a leaf: the times that an installation sets"),

@@ -60,6 +60,13 @@ def test_a_poll_needs_no_lanes(warehouse, told):
     assert told == ["POLL – finra.short_volume: what is due now"]
 
 
+def test_a_run_on_a_schema_that_is_too_old_is_refused_in_words(warehouse, told):
+    sql(warehouse, "update schema_version set version_num = '0005'")
+    with pytest.raises(Failed, match="is at schema 0005"):
+        check()
+    assert told[0].startswith("REFUSED – The warehouse is at schema 0005")
+
+
 def test_a_backfill_is_planned_and_worked_by_as_many_lanes_as_are_set(warehouse, monkeypatch):
     monkeypatch.setenv("DAYBOOK_LANES", "3")
     lanes, request = check(**RANGE)

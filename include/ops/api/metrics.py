@@ -16,6 +16,7 @@ from starlette.responses import Response
 from include.engine.db import Row, query
 from include.ops.api import access
 from include.ops.api.warehouse import Warehouse
+from include.version import VERSION
 
 router = APIRouter(tags=["metrics"])
 
@@ -23,6 +24,7 @@ MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 # Every metric is a gauge, as each is read anew from rows; none ever counts in this process.
 METRICS = {
+    "daybook_build_info": "Always 1: which release answers, on which schema",
     "daybook_windows": "Windows of today in Seoul, by stream and state",
     "daybook_lag_days": "Days between today in Seoul and the session that a stream is complete to",
     "daybook_success_age_seconds": "Time since a stream's last window that ended well",
@@ -60,5 +62,5 @@ def read_metrics(request: Request) -> Response:
     """What is measured, as Prometheus reads it; it needs a token like every other read."""
     warehouse: Warehouse = request.app.state.warehouse
     with warehouse.reading() as (connection, now):
-        rows = connection.execute(query("metrics.all"), {"now": now}).fetchall()
+        rows = connection.execute(query("metrics.all"), {"now": now, "version": VERSION}).fetchall()
     return Response(render(rows), media_type=MEDIA_TYPE)

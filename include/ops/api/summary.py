@@ -24,6 +24,7 @@ from include.ops.api.controls import Control, control_of
 from include.ops.api.shapes import SEOUL, Instant, Shape, Warehoused, milliseconds
 from include.ops.api.snapshots import CaptureStatus
 from include.ops.api.told import Incident, open_incidents
+from include.version import VERSION
 
 router = APIRouter(tags=["summary"])
 
@@ -152,6 +153,7 @@ class Summary(Shape):
     """Everything at a glance."""
 
     as_of: Instant = Field(description="The instant that this is a picture of, by the database's clock.")
+    version: str = Field(description="Which release of Daybook answers.")
     streams: list[StreamSummary] = Field(description="Every stream that was ever declared.")
     incidents: list[Incident] = Field(description="What is wrong now, the worst first.")
     orphans: Orphans = Field(serialization_alias="seenRowsOlderThan48h", description="The orphan metric.")
@@ -176,6 +178,7 @@ def read_summary(warehouse: Warehoused, request: Request) -> Summary:
         last = connection.execute(query("ops_summary.last_snapshot")).fetchone()
         return Summary(
             as_of=now,
+            version=VERSION,
             streams=_streams(connection, now, today, dags or []),
             incidents=open_incidents(connection),
             orphans=Orphans(count=orphans, level=_level(orphans)),
