@@ -75,7 +75,7 @@ def source_dag(
     schedule = chosen[0].schedule
     dag = DAG(
         dag_id=chosen[0].job_name,
-        description=f"{source.title}: {', '.join(s.title[:1].lower() + s.title[1:] for s in chosen)}",
+        description=f"{source.title}: {'; '.join(stream.title for stream in chosen)}",
         schedule=_timetable(schedule),
         start_date=START,
         catchup=False,

@@ -85,6 +85,8 @@ _OPEN = frozenset({"test", "chaos", "bench", "cli", "airflow", "psql", "cache"})
 def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     """Read the command line; what belongs to another program is handed back as it is."""
     known = parser()
+    if arguments == ["help"]:
+        arguments = ["--help"]
     if arguments and arguments[0] in _OPEN:
         rest = arguments[1:]
         if arguments[0] == "test":
@@ -168,7 +170,7 @@ def main(arguments: list[str]) -> int:
         case "test":
             return checks.test(chosen.fast, rest)
         case "chaos":
-            return checks.pytest(["tests/chaos", "tests/engine", "-m", "chaos", *rest])
+            return checks.pytest(["-m", "chaos", *rest])
         case "bench":
             return checks.bench(rest)
         case "docs":

@@ -108,19 +108,24 @@ def _connections(say: Say) -> Iterator[str]:
     if connections.open_to_others(file):
         yield f"{file} can be read by others; chmod 600 it"
     values = environment.base(demo=False, own=own)
+    paused = []
     for source in registry.sources():
         name = environment.connection_variable(source.connection)
         text = values.get(name)
         if text is None:
-            say(
-                f"{NOTE}{source.name} stays paused, and nothing is expected of it until it has a connection: neither "
-                f"{file.name} nor the shell sets {name}"
-            )
+            paused.append(f"{source.name} ({name})")
         elif text.lstrip().startswith("{"):
             try:
                 json.loads(text)
             except ValueError as error:
                 yield f"{name} is not valid JSON ({error.args[0]})"
+    if paused:
+        say(
+            f"{NOTE}{', '.join(paused)}: paused until they have a connection, and nothing is expected of them; neither "
+            f"{file.name} nor the shell sets one"
+        )
+    if not file.exists():
+        say(f"{NOTE}{file} is not there; to make it: install -m 600 config/connections.example.env config/{file.name}")
 
 
 def _stacks(say: Say) -> Iterator[str]:

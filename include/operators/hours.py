@@ -62,6 +62,8 @@ def _days(field: str) -> str | None:
 def _clocks(minute: str, hour: str) -> tuple[str, str, list[Clock]] | None:
     """Return how often something runs within a span, what stands between its times, and the times."""
     step = int(minute[2:]) if minute.startswith("*/") and minute[2:].isdigit() else 0
+    if hour == "*" and minute in ("*", "*/1"):
+        return "every minute", "", []
     if hour == "*" and step:
         return f"every {step} minutes", "", []
     first, dash, last = hour.partition("-")

@@ -27,10 +27,22 @@ def wait_words(schedule: Schedule) -> str:
 
 def keys_words(streams: Sequence[Stream]) -> str:
     """Say what keys are, for each stream where they differ."""
-    kinds = {stream.keys_are for stream in streams}
-    if len(kinds) == 1:
-        return kinds.pop()
-    return "; ".join(f"for {stream.name} {stream.keys_are}" for stream in streams)
+    of: dict[str, list[str]] = {}
+    for stream in streams:
+        of.setdefault(stream.keys_are, []).append(stream.name)
+    if len(of) == 1:
+        return next(iter(of))
+    return "; ".join(f"for {_listed(names)}: {words}" for words, names in of.items())
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+
+
+def _holds(stream: Stream) -> str:
+    """What a stream is about and where that is found: its tables, if it has any."""
+    tables = ", ".join(table.qualified for table in stream.tables)
+    return f"**{stream.name}** – {stream.title}{f': {tables}' if tables else ''}."
 
 
 def _span(span: timedelta) -> str:
@@ -48,13 +60,16 @@ def doc(source: Source, streams: Sequence[Stream], lanes_pool: str, *, takes_for
         if takes_form
         else "Airflow's own Backfill form is refused: it would make a run for each of many windows a day."
     )
+    past = (
+        "None of it can be backfilled; why stands below. "
+        if all(stream.snapshot_only for stream in streams)
+        else "Trigger with `mode=backfill`, `start_date` and `end_date` (session dates, both inclusive). The same "
+        "request again joins the run that is there; `force` asks again for what succeeded. "
+    )
     lines = [
-        f"# {source.title}",
+        f"# {source.title} (`{streams[0].job_name}`)",
         "",
-        *(
-            f"**{stream.name}** – {stream.title}: {', '.join(t.qualified for t in stream.tables)}."
-            for stream in streams
-        ),
+        *(f"- {_holds(stream)}" for stream in streams),
         "",
         f"**When.** {schedule_words(streams[0].schedule)}. {wait_words(streams[0].schedule)} Another time is set in "
         "`config/schedules.yaml`.",
@@ -89,9 +104,7 @@ def doc(source: Source, streams: Sequence[Stream], lanes_pool: str, *, takes_for
         "Clearing a task is always safe: what is over stays over, and what waits goes on. It never asks twice for one "
         "window; to collect a session once more, backfill it.",
         "",
-        "**The past.** Trigger with `mode=backfill`, `start_date` and `end_date` (session dates, both inclusive). The "
-        "same request again joins the run that is there; `force` asks again for what succeeded. "
-        "`mode=replay` with a `reason` reads again what is stored, without asking anybody.",
+        f"**The past.** {past}`mode=replay` with a `reason` reads again what is stored, without asking anybody.",
         "",
         form,
         "",

@@ -143,6 +143,13 @@ def test_what_belongs_to_another_program_is_handed_on_as_it_is() -> None:
     assert rest == ["-k", "x", "tests/local"]
 
 
+def test_somebody_who_asks_for_help_in_one_word_gets_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        launcher.main(["help"])
+    assert ended.value.code == 0
+    assert "new-source" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("verb", ["psql", "cli", "airflow"])
 def test_with_nothing_up_there_is_nothing_to_speak_to(
     verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -172,6 +179,14 @@ def test_no_test_is_left_out_where_they_run_in_two_parts(monkeypatch: pytest.Mon
     alone, shared = (one[2:] for one in ran if "pytest" in one)
     assert shared[-len(alone) :] == [f"--ignore={folder}" for folder in alone]
     assert all((ROOT / folder).is_dir() for folder in alone)
+
+
+def test_what_breaks_things_on_purpose_is_found_wherever_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[list[str]] = []
+    monkeypatch.setattr(checks, "run", lambda arguments: ran.append(list(arguments)) or 0)
+    # Without a folder, pytest looks in all of them.
+    assert launcher.main(["chaos", "-k", "x"]) == 0
+    assert ran == [["-m", "pytest", "-m", "chaos", "-k", "x"]]
 
 
 def test_a_request_to_stop_lets_a_test_run_tear_down(tmp_path: Path) -> None:

@@ -160,6 +160,8 @@ def test_the_doctor_finds_nothing_in_a_good_installation_and_each_fault_in_a_bad
 ) -> None:
     said: list[str] = []
     assert doctor.doctor(said.append) == 0, said
+    (paused,) = [line for line in said if "paused until they have a connection" in line]
+    assert "edgar (AIRFLOW_CONN_SEC)" in paused
     (state.directory / "secrets.json").write_text("{")
     (state.directory / "secrets.json").chmod(0o644)
     said.clear()

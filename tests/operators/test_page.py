@@ -33,6 +33,7 @@ from tests.operators.stage import FINRA, STREAM
         ),
         ("0 3,15 * * *", "Asia/Seoul", "03:00 and 15:00 Seoul, every day"),
         ("*/2 * * * *", "Asia/Seoul", "every 2 minutes, every day"),
+        ("* * * * *", "Asia/Seoul", "every minute, every day"),
         ("0 8 1 * *", "Asia/Seoul", "`0 8 1 * *` in Asia/Seoul"),
         ("0 8 * * 1-5/2", "Asia/Seoul", "`0 8 * * 1-5/2` in Asia/Seoul"),
         ("0 8 * * * | 0 12 * * *", "Asia/Seoul", "08:00 Seoul, every day; 12:00 Seoul, every day"),
@@ -83,9 +84,20 @@ def test_a_page_with_many_windows_a_day_says_that_the_form_is_refused():
 
 def test_streams_with_keys_of_their_own_kind_are_told_apart():
     other = replace(STREAM, name="finra.other", keys_are="symbols", snapshot_only="ask for the list of today.")
-    assert keys_words([STREAM, other]) == f"for {STREAM.name} {STREAM.keys_are}; for finra.other symbols"
+    third = replace(STREAM, name="finra.third")
+    words = f"for {STREAM.name} and finra.third: {STREAM.keys_are}; for finra.other: symbols"
+    assert keys_words([STREAM, other, third]) == words
     assert keys_words([STREAM, STREAM]) == STREAM.keys_are
     assert "finra.other has no past to backfill: ask for the list of today." in doc(FINRA, [STREAM, other], "backfill")
+
+
+def test_two_jobs_of_a_source_have_pages_that_are_told_apart_and_offer_no_past_that_there_is_not():
+    sold = replace(STREAM, tables=(), job="weekly", snapshot_only="it shows what holds today.")
+    page = doc(FINRA, [sold], "backfill")
+    assert page.startswith(f"# {FINRA.title} (`finra_weekly`)\n\n- **{STREAM.name}** – {STREAM.title}.\n")
+    assert "None of it can be backfilled" in page
+    assert "mode=backfill`, `start_date`" not in page
+    assert "mode=backfill`, `start_date`" in doc(FINRA, [STREAM, sold], "backfill")
 
 
 def test_the_page_says_what_to_do_when_it_is_red_and_how_the_past_is_collected():
