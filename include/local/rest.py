@@ -1,17 +1,22 @@
 """Airflow's REST API, as far as the launcher needs it.
 
-Promises: it logs in once, again when the login is over, and says in a sentence what the api-server refused.
+Promises: it logs in once, again when the login is over, looks again where the api-server is in trouble, and says in a
+sentence what it refused.
 Never: a password or token appears in an address or a message.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
 import httpx
 
 from include.local.failure import LocalFailure
+
+# An api-server whose database is slow for a moment answers 500: a look is repeated, a change is not.
+LOOKS_AGAIN, PAUSE_SECONDS = 5, 3.0
 
 
 class Airflow:
@@ -60,6 +65,11 @@ class Airflow:
             if answer.status_code == 401:
                 self._login()
                 answer = self._client.request(method, f"/api/v2{path}", json=json, params=params)
+            for _ in range(LOOKS_AGAIN if method == "GET" else 0):
+                if answer.status_code < 500:
+                    break
+                time.sleep(PAUSE_SECONDS)
+                answer = self._client.request(method, f"/api/v2{path}", params=params)
         except httpx.HTTPError as error:
             raise LocalFailure(f"Airflow at {self.url} cannot be reached ({error}). Is it up? ./run status") from error
         if answer.status_code >= 400:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import httpx
 import pytest
 
+from include.local import rest
 from include.local.failure import LocalFailure
 from include.local.rest import Airflow
 
@@ -58,6 +60,25 @@ def test_something_that_is_not_there_is_none() -> None:
         return httpx.Response(404, json={"detail": "not found"})
 
     assert airflow(handler).find("/variables/x") is None
+
+
+@pytest.mark.parametrize(("method", "asked"), [("GET", 3), ("POST", 1)])
+def test_a_look_is_repeated_where_the_api_server_is_in_trouble_and_a_change_is_not(
+    method: str, asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rest, "PAUSE_SECONDS", 0.0)
+    statuses = [500, 503, 200]
+    seen: list[str] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/auth/token":
+            return httpx.Response(201, json={"access_token": "t"})
+        seen.append(request.method)
+        return httpx.Response(statuses[len(seen) - 1], json={"detail": "Database error"})
+
+    with nullcontext() if method == "GET" else pytest.raises(LocalFailure, match=r"\(500\): Database error"):
+        airflow(handler).call(method, "/dags/x/dagRuns")
+    assert len(seen) == asked
 
 
 def test_a_long_listing_is_read_to_its_end() -> None:
