@@ -98,6 +98,10 @@ def gather(worker: Worker, stream: Stream, lease: Lease, making: Making) -> Gath
             worker.signal("made")
     draft, rows = store.draft(making.path(wanted.unit), lambda target: _joined(store, wanted, names, target))
     is_same = state.row["made_sha256"] is not None and bytes(state.row["made_sha256"]) == draft.sha256
+    if not lease.is_trusted():
+        # Somebody else may be at it by now, with these very pieces.
+        store.drop(draft.temporary)
+        return Gathered(f"{len(batches)} of {len(batches)} pieces are there", is_over=False)
     store.place(draft)
     store.keep_pieces(stream.name, ())
     words = f"{rows:,} rows of {len(state.inputs):,} files"
