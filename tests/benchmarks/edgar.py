@@ -6,8 +6,10 @@
 Promises: every way reads the same archive from disk and is run in turn; ours is checked fact by fact against the naive
 reading before anything is measured. `naive` is what people write: `zipfile`, `json.loads`, a list of dictionaries,
 pandas, `to_parquet`. `floor` is inflating and parsing alone, with the fastest parser here, of which nothing is made.
-DuckDB, where it is installed, reads the unpacked documents by itself and writes one file of all. An ordinary day
-converts the members whose checksum differs. The scan over all companies is made of the files of all.
+DuckDB reads the unpacked documents by itself, with one thread, and writes one file of all. An ordinary day converts the
+members whose checksum differs. The scan over all companies is made of the files of all. Then the same days go through
+the engine, from a stand-in of the SEC, in processes of their own: what is transferred, what each process holds at most,
+and how much two of them are faster than one.
 """
 
 from __future__ import annotations
