@@ -121,10 +121,14 @@ def work_part(worker: Worker, stream: Stream, run_id: str, mode: Mode = Mode.REP
 
 
 def work_any(worker: Worker, stream: Stream) -> Verdict | None:
-    """Claim a part that a window of a stream has written down, and make its files; None where none is to be had."""
+    """Claim a part that a window of a stream has written down, and make its files; None where none is to be had.
+
+    Of a frozen stream none is: its parts wait, as its windows do.
+    """
     connection = connect(worker.url, application="daybook making", autocommit=True)
     try:
-        runs = open_runs(connection, stream)
+        held = connection.execute(query("windows.held"), {"stream": stream.name}).fetchone()
+        runs = [] if held is None or held["frozen"] is not None else open_runs(connection, stream)
     finally:
         connection.close()
     for run_id in runs:

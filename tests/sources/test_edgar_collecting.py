@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from include.contract import CycleStatus, HostGroup, Mode, Outcome, Stream
-from include.engine import cycle, jobs, replay, windows
+from include.engine import controls, cycle, jobs, replay, windows
 from include.engine.verdict import Verdict
 from include.operators import lanes
 from include.sandbox import edgar as stand_in
@@ -242,6 +242,12 @@ def test_lanes_work_the_parts_of_a_window_beside_its_own_task(desk: Desk) -> Non
     stopped = desk.poll(small, is_cut.append, stop=lambda: "planned" in is_cut)
     assert stopped.is_stopped
     assert desk.made() == {}
+    # Parts of a frozen stream wait, as its windows do.
+    for action, waits in (("freeze", True), ("resume", False)):
+        controls.apply(desk.place.url, controls.Change(action, "stream", small.name, "kim", "a test"))
+        if waits:
+            assert lanes.help_window(desk.place.worker(small), small, turn()).how == "again"
+            assert desk.made() == {}
     lane = lanes.help_window(desk.place.worker(small), small, turn())
     assert (lane.how, desk.made()) == ("again", desk.wanted()), "the window itself says when it is over"
     assert desk.poll(small).outcome is Outcome.SUCCESS
