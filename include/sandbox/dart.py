@@ -98,10 +98,13 @@ class Dart:
         with self._lock:
             minute = at.replace(second=0, microsecond=0)
             self._minutes[minute] += 1
+            until = self._house.blocked_until
+            if until is not None and at < until:
+                return True
             if self._minutes[minute] > self._house.per_minute:
                 self._house = replace(self._house, blocked_until=at + BLOCKED_FOR)
-            until = self._house.blocked_until
-            return until is not None and at < until
+                return True
+            return False
 
     def _admit(self, call: Call) -> None:
         key = call.params().get("crtfc_key", "")

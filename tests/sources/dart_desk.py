@@ -16,6 +16,7 @@ import pytest
 from include import registry
 from include.contract import HostGroup, Mode, Quota, Stream
 from include.engine import credentials, cycle, jobs, windows
+from include.engine.db import Connection, connect
 from include.engine.verdict import Verdict
 from include.sandbox import dart_rows
 from include.sandbox.dart import Dart
@@ -57,6 +58,11 @@ class SyncDesk:
     keeps_pace: bool = False
     # What happens between two slices of a window.
     between: Callable[[], None] = lambda: None
+    # The clock is moved at every request: a connection for each time would cost more than the request.
+    clock: Connection = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.clock = connect(self.place.url, application="the clock of a desk", autocommit=True)
 
     def stream(self, name: str) -> Stream:
         if self.keeps_pace:
@@ -72,12 +78,17 @@ class SyncDesk:
         return cycle.work(worker, stream, mode, run_id)
 
     def nap(self, seconds: float) -> None:
-        self.place.at(self.place.now() + timedelta(seconds=seconds))
+        self.at(self.place.now() + timedelta(seconds=seconds))
+
+    def at(self, instant: datetime) -> None:
+        """Set the warehouse's clock, and with it the stand-in's."""
+        self.clock.execute("update collect.installation set clock_offset = %s - clock_timestamp()", (instant,))
+        self.place.noted(instant)
 
     def poll(self, name: str, when: datetime) -> Verdict:
         """Work the window that is due at an instant to its end, or until it waits."""
         stream = self.stream(name)
-        self.place.at(when)
+        self.at(when)
         windows.declare(self.place.url, (stream,))
         windows.open_due(self.place.url, stream)
         last: Verdict | None = None
