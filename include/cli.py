@@ -35,6 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         if options.run not in _ON_ANY_SCHEMA:
+            # Settings that cannot be used are told whether or not the warehouse answers.
+            registry.sources()
             schema.check(warehouse())
         code: int = options.run(options)
     except (

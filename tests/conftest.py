@@ -102,6 +102,10 @@ class _Databases:
         finally:
             self._beside.submit(self._drop, name)
 
+    def wait(self) -> None:
+        """Wait until none is being made or dropped."""
+        self._beside.submit(lambda: None).result()
+
     def close(self) -> None:
         self._beside.shutdown()
 
@@ -127,6 +131,12 @@ def _empty(postgres: Cluster) -> Iterator[_Databases]:
     copies = _Databases(postgres, "template0")
     yield copies
     copies.close()
+
+
+@pytest.fixture
+def alone(database: str, _copies: _Databases) -> None:
+    """For tests that count pages: a transaction anywhere, as one that makes a database, keeps dead rows in the way."""
+    _copies.wait()
 
 
 @pytest.fixture

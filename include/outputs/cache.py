@@ -65,8 +65,9 @@ class Scope:
 
 def is_of(release: Release, path: str) -> bool:
     """Say whether a path is one of a release's."""
-    # Scans have names with a slash in them (`report/dividend`); nothing else that takes a hole's place has one.
-    filled = ".+" if release.cut == "scan" else "[^/]+"
+    # Scans and sets have names with a slash in them (`report/dividend`, `sub/2026Q1`); nothing else that takes a hole's
+    # place has one.
+    filled = ".+" if release.cut in ("scan", "set") else "[^/]+"
     return re.fullmatch(filled.join(map(re.escape, _HOLE.split(release.path))), path) is not None
 
 

@@ -75,6 +75,7 @@ def slow_model(stack: RealStack) -> Iterator[None]:
     httpx.delete(f"{stack.sandbox}/_sandbox/faults").raise_for_status()
 
 
+@pytest.mark.chaos
 def test_a_new_filing_is_found_read_once_and_served(stack: RealStack) -> None:
     number = filed(stack)
     read_once(stack, number)

@@ -229,7 +229,7 @@ def test_the_table_of_cycles_is_not_partitioned(desk: Desk) -> None:
 
 
 @pytest.fixture
-def crowded(desk: Desk) -> Desk:
+def crowded(desk: Desk, alone: None) -> Desk:
     """100,000 cycles that are over, 5,000 chunks that wait, one poll that waits."""
     desk.sql(
         "insert into collect.cycles (stream, mode, slot, run_id, kind, cycle_status, is_complete, outcome,"
@@ -315,7 +315,7 @@ def test_a_claim_among_them_reads_a_handful_of_pages(crowded: Desk) -> None:
 
 
 @pytest.fixture
-def long(desk: Desk) -> Desk:
+def long(desk: Desk, alone: None) -> Desk:
     """A run that is most of what there is: the planner knows it as it was planned, and much of it is done since."""
     desk.add_chunks("long", 6_000)
     desk.sql("vacuum (analyze) collect.cycles")

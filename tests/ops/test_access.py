@@ -48,6 +48,7 @@ TABLE: dict[tuple[str, str], tuple[str, Any]] = {
     ("POST", "/v1/silences"): ("/silences", {"pattern": "*", "endsAt": TOMORROW, "why": "a test"}),
     ("POST", "/v1/silences/{silence_id}/end"): ("/silences/7/end", WHY),
     ("GET", "/v1/incidents"): ("/incidents", None),
+    ("GET", "/v1/metrics"): ("/metrics", None),
     ("GET", "/v1/openapi.json"): ("/openapi.json", None),
 }
 WRITES = [case for case in TABLE if case[0] != "GET"]

@@ -94,7 +94,13 @@ def age(copies: Cache, path: str, **parts: float) -> None:
 
 
 def test_every_file_of_every_release_is_known_as_its_own() -> None:
-    names = {"month": "2026-09", "whole": "all", "company": "00126380", "scan": "report/dividend"}
+    names = {
+        "month": "2026-09",
+        "whole": "all",
+        "company": "00126380",
+        "scan": "report/dividend",
+        "set": "sub/2026Q1",
+    }
     for release in releases.RELEASES:
         path = release.part(names[release.cut]).path
         assert caches.release_of(path) == release.name
