@@ -37,6 +37,22 @@ def fetches(here: SyncDesk, stream: str) -> list[dict[str, Any]]:
 # --- a season
 
 
+@pytest.mark.parametrize("name", [*CATEGORIES, "dart.docs"])
+def test_a_window_that_opens_before_any_list_was_read_waits_for_it(
+    sync_desk: Callable[..., SyncDesk], name: str
+) -> None:
+    here = sync_desk(at(FRIDAY, "14:00"), companies=6)
+    first = here.poll(name, at(FRIDAY, "15:00"))
+    assert first.next_eligible_at is not None, first.words
+    assert here.running.requests() == []
+    here.poll(LISTED, at(FRIDAY, "15:01"))
+    here.at(max(first.next_eligible_at, here.place.now()))
+    verdict = here.work(here.stream(name), Mode.POLL, None)
+    assert verdict is not None
+    assert (verdict.status, verdict.outcome) == (CycleStatus.SUCCESS, Outcome.SUCCESS), verdict.words
+    assert "data" in {row["answer_class"] for row in fetches(here, name)}
+
+
 def test_a_season_is_held_as_dart_has_it_and_little_is_asked_for_nothing(sync_desk: Callable[..., SyncDesk]) -> None:
     monday, end = FRIDAY - timedelta(days=4), FRIDAY + timedelta(days=7)
     here, blocked = sync_desk(at(monday, "14:00"), companies=6), FRIDAY - timedelta(days=1)
@@ -323,8 +339,8 @@ def list_companies(here: SyncDesk, companies: list[Company]) -> None:
 PERIODS: list[tuple[str, str, int | None, set[str]]] = [
     ("사업보고서", "2025.12", 12, {"2025.11011"}),
     ("반기보고서", "2026.06", None, {"2026.11012"}),
-    ("분기보고서", "2026.03", None, {"2026.11013"}),
-    ("분기보고서", "2026.09", None, {"2026.11014"}),
+    ("분기보고서", "2026.03", 12, {"2026.11013"}),
+    ("분기보고서", "2026.09", 12, {"2026.11014"}),
     # A year that ends in March: DART may call it after either of its calendar years.
     ("사업보고서", "2026.03", 12, {"2025.11011", "2026.11011"}),
     ("반기보고서", "2025.09", 3, {"2025.11012", "2026.11012"}),
@@ -332,7 +348,8 @@ PERIODS: list[tuple[str, str, int | None, set[str]]] = [
     ("분기보고서", "2026.12", 3, {"2026.11014", "2027.11014"}),
     # One that ends in June: March is its third quarter.
     ("분기보고서", "2026.03", 6, {"2025.11014", "2026.11014"}),
-    # Neither known nor in December: all that it can be.
+    # Not known: all that it can be.
+    ("분기보고서", "2026.03", None, {"2026.11013", "2025.11014", "2026.11014"}),
     ("분기보고서", "2026.06", None, {"2026.11013", "2027.11013", "2025.11014", "2026.11014"}),
 ]
 

@@ -42,6 +42,7 @@ from include.sources.dart.answers import HOST
 from include.sources.dart.disclosures import day_of, items_of
 from include.sources.dart.docs_tables import DOCS, DOCUMENTS, TABLES
 from include.sources.dart.periods import Period
+from include.sources.dart.sets import NO_LIST, list_first
 from include.sources.dart.streams import HOST_GROUP, LEFT_FOR_DISCLOSURES
 from include.sources.dart.sync import Choice
 
@@ -120,6 +121,9 @@ def plan(lookback: int, ask: Ask) -> Iterator[Request]:
         assert period is not None
         held = {} if ask.chunk.get("forced") else _held(ask.subjects, period)
         yield from (list_request(period, corp, ask, held) for corp in ask.chunk["corps"] or [ALL])
+        return
+    if NO_LIST in ask.subjects and ask.newest is not None:
+        yield list_first(ask.newest)
         return
     planned: dict[str, Request] = {}
     cut_off, new = _due(lookback, ask)

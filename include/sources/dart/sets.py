@@ -116,7 +116,7 @@ def plan(category: Category, ask: Ask) -> Iterator[Request]:
         yield from (request(category, Part(corp, period, category.probe)) for corp in ask.chunk["corps"])
         return
     if NO_LIST in ask.subjects and ask.newest is not None:
-        yield _list_first(ask.newest)
+        yield list_first(ask.newest)
         return
     due = [each for each in _due(category, ask) if not ask.keys or each.part.corp in ask.keys]
     failed = [part for key in ask.pending if (part := read_key(category, key)) is not None]
@@ -132,7 +132,7 @@ def plan(category: Category, ask: Ask) -> Iterator[Request]:
     yield from (request(category, part) for part in planned.values())
 
 
-def _list_first(day: date) -> Request:
+def list_first(day: date) -> Request:
     """Return a request that nobody can answer before the list of filings was read, so that the window waits for it."""
     unit = f"{NO_LIST}/any"
     url = f"{HOST}/api/list.json"
