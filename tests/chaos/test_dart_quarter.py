@@ -115,6 +115,14 @@ def trouble(here: Quarter, day: date) -> None:
         here.switch("lag", hours=9 if day == LAGS[0] else 0)
     if day == MAINTAINED:
         here.switch("maintenance")
+    if day == CLOSELY[0]:
+        late = next(each for each in here.beside.filings.of_day(day) if is_kept(each))
+        here.switch("document", rcept_no=late.rcept_no, at=at(day + timedelta(days=1), "10:00").isoformat())
+
+
+def is_kept(filing: Filing) -> bool:
+    """Whether the document of a filing is one that the sync keeps."""
+    return is_periodic(filing) and filing.company.market in "YK" and bool(filing.company.stock_code.strip())
 
 
 def looks(day: date) -> list[datetime]:
@@ -183,10 +191,7 @@ def test_a_quarter_day_by_day(place: Callable[[], Place], sandbox: Start, tmp_pa
 def _documents_are_whole(here: Quarter) -> None:
     """Each report's document is held once, as it was written, a correction's beside what it corrects."""
     reports = [
-        each
-        for day in days()
-        for each in here.beside.filings.of_day(day)
-        if day <= WHOLE_UNTIL and is_periodic(each) and each.company.market in "YK" and each.company.stock_code.strip()
+        each for day in days() for each in here.beside.filings.of_day(day) if day <= WHOLE_UNTIL and is_kept(each)
     ]
     assert any("정정]" in each.title for each in reports)
     assert [wrong for each in reports for wrong in lacks_of_document(here.place, each)] == []

@@ -17,7 +17,7 @@ from include.sandbox import sec_filings
 from tests.fixtures_sandbox import Start
 from tests.sources.conftest import place  # noqa: F401
 from tests.sources.places import Place
-from tests.sources.test_sec import FRIDAY, MONDAY, TUESDAY, WEDNESDAY, Desk, at
+from tests.sources.test_sec import FRIDAY, MONDAY, THURSDAY, TUESDAY, WEDNESDAY, Desk, at
 from tests.sources.test_sec_filings import CHAIN
 
 pytestmark = pytest.mark.chaos
@@ -56,6 +56,9 @@ def test_a_day_is_held_whole_whatever_happens_on_it(
 
     for day, stream in ((TUESDAY, "sec.index"), (WEDNESDAY, "sec.index")):
         here.poll(stream, at(day, 23, 45))
+    # What the feed never showed is known from the index, and collected in the next morning's windows.
+    for name in CHAIN:
+        here.poll(name, at(THURSDAY, 6, 0, 20))
     here.poll("sec.quarters", at(FRIDAY + timedelta(days=1), 12, 0, 20))
     listed = {each.accession: each for each in here.sec.of_index(TUESDAY)}
     gone = next(each for each in listed.values() if each.form == "8-K")
