@@ -216,7 +216,7 @@ def _newest_came_first(here: Quarter) -> None:
         "from collect.fetches f join collect.cycles c on c.cycle_id = f.cycle_id "
         "left join dartbrief.disclosures d on d.rcept_no = "
         "     split_part(f.request_key, '/', case f.stream when 'dart.docs' then 2 else 4 end) "
-        "where f.stream = any(%s) order by f.fetch_id",
+        "where f.stream = any(%s) and f.answer_class <> 'not_yet' order by f.fetch_id",
         list(CATEGORIES),
     )
     assert {row["stream"] for row in rows} == {*CATEGORIES}
