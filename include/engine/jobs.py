@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from itertools import islice
@@ -303,6 +303,44 @@ def _write(connection: Connection, request: JobRequest, stream: Stream, batch: S
             {"run_id": request.name, "stream": stream.name, "to": planned_to, "written": written},
         )
     return written
+
+
+def write_of_units(
+    connection: Connection,
+    request: JobRequest,
+    kind: Literal["chunk", "part"],
+    cycles: Mapping[str, Sequence[str]],
+    day: date | None = None,
+) -> None:
+    """Write a run of one stream over units that are held, with all its cycles; one that is there already stays.
+
+    The caller's transaction holds it, with whatever guards it.
+
+    Args:
+        connection: in a transaction.
+        request: names the run, with its stream, who asks and why.
+        kind: what its cycles are.
+        cycles: slots, as they follow the run's name, with the units of each.
+        day: the session that all of them are of.
+    """
+    (stream,) = request.streams
+    if connection.execute(query("jobs.create"), _values(request)).fetchone() is None:
+        return
+    row = connection.execute(
+        query("jobs.write_chunks"),
+        {
+            "stream": stream.name,
+            "mode": str(request.mode),
+            "run_id": request.name,
+            "slots": [f"{request.name}/{name}" for name in cycles],
+            "kinds": [kind] * len(cycles),
+            "days": [day] * len(cycles),
+            "chunks": [json.dumps({"units": list(units)}) for units in cycles.values()],
+        },
+    ).fetchone()
+    assert row is not None
+    told = {"run_id": request.name, "stream": stream.name, "to": "all", "written": row["wholes"]}
+    connection.execute(query("jobs.planned"), told)
 
 
 def progress(url: str, run_id: str, stream: str | None = None) -> Progress:

@@ -8,7 +8,6 @@ the reason and its file stays as it was; the others go on. Never: a request is s
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
@@ -72,42 +71,12 @@ def open_runs(connection: Connection, stream: Stream) -> list[str]:
 def _write_run(connection: Connection, stream: Stream, lease: Lease, parts: Sequence[Sequence[str]]) -> str:
     """Write the parts of a window down, once; a second call finds them there."""
     run_id = run_of(stream, lease)
+    reason = f"parts of the window of {lease.cycle.slot}"
+    request = jobs.JobRequest(Mode.REPLAY, (stream,), None, None, run_id=run_id, reason=reason, who=who(stream))
+    cycles = {f"files#{number}": units for number, units in enumerate(parts, start=1)}
     with connection.transaction():
         lease.guard(connection)
-        created = connection.execute(
-            query("jobs.create"),
-            {
-                "run_id": run_id,
-                "mode": str(Mode.REPLAY),
-                "streams": [stream.name],
-                "start": None,
-                "end": None,
-                "keys": [],
-                "force": False,
-                "asking": None,
-                "replay_into": "overwrite",
-                "reason": f"parts of the window of {lease.cycle.slot}",
-                "parsers": json.dumps({stream.name: stream.parser_version}),
-                "who": who(stream),
-            },
-        ).fetchone()
-        if created is None:
-            return run_id
-        slots = [f"{run_id}/files#{number}" for number in range(1, len(parts) + 1)]
-        connection.execute(
-            query("jobs.write_chunks"),
-            {
-                "stream": stream.name,
-                "mode": str(Mode.REPLAY),
-                "run_id": run_id,
-                "slots": slots,
-                "kinds": ["part"] * len(parts),
-                "days": [lease.cycle.session_date] * len(parts),
-                "chunks": [json.dumps({"units": list(units)}) for units in parts],
-            },
-        )
-        values = {"run_id": run_id, "stream": stream.name, "to": "all", "written": 1}
-        connection.execute(query("jobs.planned"), values)
+        jobs.write_of_units(connection, request, "part", cycles, lease.cycle.session_date)
     return run_id
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from psycopg import sql
 
 from include.contract import Mode, Stream
-from include.engine import journal, making
+from include.engine import jobs, journal, making
 from include.engine.db import Connection, connect, query, template
 from include.engine.raw import RawStore
 
@@ -140,38 +140,10 @@ def plan(url: str, stream: Stream) -> str | None:
             units = [row["unit"] for row in rows]
         if not units:
             return None
-        created = connection.execute(
-            query("jobs.create"),
-            {
-                "run_id": run_id,
-                "mode": str(Mode.REPLAY),
-                "streams": [stream.name],
-                "start": None,
-                "end": None,
-                "keys": [],
-                "force": False,
-                "asking": None,
-                "replay_into": "overwrite",
-                "reason": "the database was lost and is told again from the raw store",
-                "parsers": json.dumps({stream.name: stream.parser_version}),
-                "who": "cli restore",
-            },
-        ).fetchone()
-        if created is not None:
-            chunks = [json.dumps({"units": portion}) for portion in _cut(units, UNITS)]
-            values = {
-                "stream": stream.name,
-                "mode": str(Mode.REPLAY),
-                "run_id": run_id,
-                "slots": [f"{run_id}/{number}" for number in range(1, len(chunks) + 1)],
-                "kinds": ["chunk"] * len(chunks),
-                "days": [None] * len(chunks),
-                "chunks": chunks,
-            }
-            written = connection.execute(query("jobs.write_chunks"), values).fetchone()
-            assert written is not None
-            told = {"run_id": run_id, "stream": stream.name, "to": "all", "written": written["wholes"]}
-            connection.execute(query("jobs.planned"), told)
+        reason = "the database was lost and is told again from the raw store"
+        request = jobs.JobRequest(Mode.REPLAY, (stream,), None, None, run_id=run_id, reason=reason, who="cli restore")
+        portions = {str(number): portion for number, portion in enumerate(_cut(units, UNITS), start=1)}
+        jobs.write_of_units(connection, request, "chunk", portions)
         connection.commit()
         return run_id
     finally:
