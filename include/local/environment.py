@@ -144,6 +144,7 @@ def of_sandbox(url: str) -> dict[str, str]:
         "ANALYSIS_SCHEDULER_AUTO_START": "true",
         # Ten years of every company's reports would keep lanes and files busy for longer than a demo lasts.
         "NEW_STOCK_LIMIT": "0",
+        "DAYBOOK_ADMIN_KEY": "sandbox-admin-key",
     }
     for source in registry.sources():
         connection = {"conn_type": "http", "host": source.hosts[0], "password": "sandbox-key"}

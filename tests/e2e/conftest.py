@@ -24,7 +24,7 @@ from include.settings import ROOT
 
 READY_SECONDS = 400
 RUN_SECONDS = 420
-ADMIN_KEY = "an admin key for the stack of tests"
+ADMIN_KEY = "sandbox-admin-key"
 
 
 @dataclass
@@ -95,7 +95,7 @@ class RealStack:
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealStack]:
     """Bring the demo stack up, and take it down with nothing left running."""
-    with bring_up(tmp_path_factory.mktemp("stack") / "state", demo=True, told={"DAYBOOK_ADMIN_KEY": ADMIN_KEY}) as up:
+    with bring_up(tmp_path_factory.mktemp("stack") / "state", demo=True) as up:
         yield up
 
 
