@@ -33,6 +33,7 @@ from include.local.readings import Reading
 from include.local.recorded import RightReading, Wanted
 from include.local.rest import Airflow
 from include.local.state import State, open_state
+from include.outputs import releases
 
 # A machine that has other work to do is slow, and nothing is wrong: with time of its own, a run takes seconds.
 RUN_SECONDS = 1800.0
@@ -121,6 +122,7 @@ def _play(running: Running, options: stack.Options) -> bool:
         _run(running, "dispatch", {})
         for source in registry.sources():
             for dag_id in dict.fromkeys(stream.job_name for stream in source.streams):
+                _ask_again_now(running, [stream.name for stream in source.streams if stream.job_name == dag_id])
                 _run(running, dag_id, {})
             _settle(running, source)
         _publish(running)
@@ -229,6 +231,15 @@ def _run(running: Running, dag_id: str, conf: dict[str, Any]) -> None:
     running.say(f"{dag_id}: {ended['note'] or ended['state']}")
 
 
+def _ask_again_now(running: Running, streams: list[str]) -> None:
+    """Let windows be asked again at once that wait for a later try.
+
+    The schedule's own run may have come before what it needs was collected, such as DART's list of filings.
+    """
+    with db.transaction(running.warehouse, application="daybook demo") as connection:
+        connection.execute(db.query("demo.ask_again_now"), {"streams": streams})
+
+
 def _settle(running: Running, source: Source) -> None:
     """Wait until no window of a source is being worked on.
 
@@ -282,9 +293,7 @@ def _stream_line(running: Running, source: Source, stream: Stream, options: stac
     recorded_only = options.recordings is not None
     found = _found(running, stream, Mode.BACKFILL if recorded_only else Mode.POLL)
     with db.transaction(running.warehouse, application="daybook demo") as connection:
-        # The name of a release does not say whose it is; what it was built from does.
-        own = [table.qualified for each in source.streams for table in each.tables]
-        files = connection.execute(db.query("demo.files"), {"tables": own}).fetchall()
+        files = connection.execute(db.query("demo.files"), {"releases": _releases(source)}).fetchall()
         rows = 0
         for table in stream.tables:
             counted = connection.execute(
@@ -319,11 +328,24 @@ def _stream_line(running: Running, source: Source, stream: Stream, options: stac
             f"{found['raw_objects']:,}",
             f"{rows:,}",
             str(len(published)),
-            ", ".join(commits) or "–",
+            _few(commits) or "–",
             words,
         ),
         is_good,
     )
+
+
+def _releases(source: Source) -> list[str]:
+    """Name the releases that are made from a source's tables, or of files that its streams make."""
+    own = {table.qualified for stream in source.streams for table in stream.tables}
+    made = {stream.name for stream in source.streams}
+    return [each.name for each in releases.RELEASES if each.made_by in made or own.intersection(each.tables)]
+
+
+def _few(commits: Sequence[str]) -> str:
+    """Name two commits, and how many more there are."""
+    more = f" and {len(commits) - 2} more" if len(commits) > 2 else ""
+    return ", ".join(commits[:2]) + more
 
 
 def _is_on_hub(running: Running, file: dict[str, Any]) -> bool:

@@ -1,6 +1,6 @@
 -- name: stream
 -- What was collected of a stream in a mode: its newest cycle, one that is not good before one that is, and raw objects;
--- whether the upstream has said "not yet" and nothing else.
+-- whether the upstream has said that it is not there yet and nothing else.
 -- A window that dispatch wrote down for later in the day is not looked at.
 with newest as (
     select c.cycle_status, c.failure_reason
@@ -13,18 +13,15 @@ with newest as (
 select (select cycle_status from newest) as cycle_status,
        (select failure_reason from newest) as failure_reason,
        (select count(distinct f.sha256) from collect.fetches f where f.stream = %(stream)s) as raw_objects,
-       (select coalesce(bool_and(f.answer_class = 'not_yet'), false) from collect.fetches f
+       (select coalesce(bool_and(f.answer_class in ('not_yet', 'absent')), false) from collect.fetches f
          where f.stream = %(stream)s) as is_not_yet,
        (select count(*) from collect.quarantine q where q.stream = %(stream)s and q.state = 'open') as quarantined;
 
 -- name: files
--- Files that are made from these tables, with their commits; of one that was sent twice the newer.
+-- Files of these releases, with their commits; of one that was sent twice the newer.
 select distinct on (f.path) f.path, f.sha256, f.rows, f.state, c.commit_oid, c.repository
   from publish.files f left join publish.commits c on c.commit_id = f.commit_id
- where f.state in ('published', 'waiting', 'refused')
-   and exists (select from publish.built b
-                where b.release = f.release
-                  and exists (select from unnest(b.tables) t where split_part(t, ':', 1) = any(%(tables)s)))
+ where f.state in ('published', 'waiting', 'refused') and f.release = any(%(releases)s)
  order by f.path, f.file_id desc;
 
 -- name: waiting
@@ -49,6 +46,13 @@ with jump as (
     update ops.signs_of_life l set seen_at = l.seen_at + j.by from jump j returning 1
 )
 update collect.installation i set clock_offset = i.clock_offset + j.by from jump j where i.is_sandbox;
+
+-- name: ask_again_now
+-- Let the windows of streams that wait for a later try be claimed at once.
+update collect.cycles c set next_eligible_at = collect.clock()
+  from collect.installation i
+ where i.is_sandbox and c.stream = any(%(streams)s) and c.mode = 'poll' and c.cycle_status = 'PENDING'
+   and c.next_eligible_at > collect.clock();
 
 -- name: snapshot
 -- The snapshot of today in Seoul, and who was late.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -146,3 +147,41 @@ def test_cleared_tasks_go_on_where_they_were_and_nothing_is_read_twice(
     stack.airflow.call("POST", "/dags/analysis/clearTaskInstances", json={**clear, "reset_dag_runs": True})
     read_once(stack, number)
     assert stack.finished("analysis", run["dag_run_id"])["state"] == "success"
+
+
+@pytest.fixture
+def second_scheduler(stack: RealStack) -> Iterator[None]:
+    """Another scheduler with tasks of its own, as where Airflow runs highly available."""
+    first = json.loads((stack.directory / "state.json").read_text())["children"]["scheduler"]["pid"]
+    beside = subprocess.Popen(
+        psutil.Process(first).cmdline(),
+        env=psutil.Process(first).environ(), stdout=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    try:
+        stack.eventually(lambda: len(alive(stack)) == 2, "both schedulers to be alive")
+        yield
+    finally:
+        os.killpg(beside.pid, signal.SIGTERM)
+        beside.wait(60)
+
+
+def alive(stack: RealStack) -> list[dict[str, Any]]:
+    return stack.rows(
+        "select id from job where job_type = 'SchedulerJob' and state = 'running'"
+        " and latest_heartbeat > now() - interval '30 seconds'",
+        database=stack.metadata,
+    )
+
+
+@pytest.mark.chaos
+@pytest.mark.usefixtures("second_scheduler")
+def test_with_two_schedulers_each_filing_is_read_once(stack: RealStack) -> None:
+    numbers: list[str] = []
+    queued_by = "select distinct queued_by_job_id as id from task_instance where dag_id in ('dart', 'analysis')"
+    both = {row["id"] for row in alive(stack)}
+    while len(numbers) < 3 or not both <= {row["id"] for row in stack.rows(queued_by, database=stack.metadata)}:
+        assert len(numbers) < 20, "one of the schedulers never queued a task"
+        numbers.append(filed(stack))
+    for number in numbers:
+        read_once(stack, number)
+    assert not runs(stack, "failed")
