@@ -69,6 +69,7 @@ def parser() -> Parser:
         ("cli", "Daybook's command line with the environment of the stack that runs."),
         ("airflow", "Airflow's command line with the environment of the stack that runs."),
         ("psql", "psql on the warehouse of the stack that runs."),
+        ("python", "Python with the environment of the stack that runs, e.g. for examples/."),
     ):
         verb(name, text + " --demo as the first argument means the demo's.")
     verb("cache", "Copies of what is published: status, get, repair; needs no stack. --help after it says more.")
@@ -79,7 +80,7 @@ def parser() -> Parser:
 
 
 # What follows these verbs is not ours to read.
-_OPEN = frozenset({"test", "chaos", "bench", "cli", "airflow", "psql", "cache"})
+_OPEN = frozenset({"test", "chaos", "bench", "cli", "airflow", "psql", "python", "cache"})
 
 
 def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -177,7 +178,7 @@ def main(arguments: list[str]) -> int:
             return docs.docs()
         case "new-source":
             return new_source.new_source(chosen.name, chosen.tables, _plain)
-        case "cli" | "airflow" | "psql":
+        case "cli" | "airflow" | "psql" | "python":
             return attach.run(chosen.verb, rest)
         case "cache":
             return attach.cache(rest)

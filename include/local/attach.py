@@ -43,7 +43,7 @@ def environment_of(state: State, record: Record) -> dict[str, str]:
 
 
 def run(verb: str, arguments: Sequence[str]) -> int:
-    """Become Daybook's command line, Airflow's, or psql.
+    """Become Daybook's command line, Airflow's, psql, or a Python for programs of yours.
 
     Raises:
         LocalFailure: no stack is up, or there is no psql.
@@ -64,6 +64,9 @@ def run(verb: str, arguments: Sequence[str]) -> int:
         # By the service of libpq's variables, as a command line can be read by everybody on the machine.
         values.update(_libpq(values["AIRFLOW_CONN_WAREHOUSE"]))
         os.execve(program, [str(program), *rest], values)
+    if verb == "python":
+        # Where it was called: what such a program writes is put there.
+        os.execve(sys.executable, [sys.executable, *rest], values)
     module = "include.cli" if verb == "cli" else "airflow"
     os.chdir(settings.ROOT)
     os.execve(sys.executable, [sys.executable, "-m", module, *rest], values)

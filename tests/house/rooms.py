@@ -41,6 +41,7 @@ ROOMS: dict[str, Room] = {
         ),
         Room("plugins", ("ops",), "the one plugin file only mounts the operations pages", airflow=True),
         Room("config", (), "every Airflow process runs it before the repository is importable"),
+        Room("examples", ("settings",), "scripts for whoever reads the data to copy: no code of ours but the settings"),
         Room("sql", ("engine", "settings"), "Alembic's environment is driven by the engine's database module"),
         Room("include", (), "the package itself holds nothing, so that importing one room costs one room"),
         Room("states", (), "the states and kinds that the contract gives on: names alone"),

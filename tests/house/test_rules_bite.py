@@ -247,6 +247,11 @@ def test_prose_and_docstrings_are_no_sql(text):
     assert broken("include/engine/cycle.py", text) == set()
 
 
+def test_examples_show_their_own_sql_and_use_the_settings_alone():
+    assert broken("examples/vintages.py", "Q = 'select a from market.b'\nfrom include import settings") == set()
+    assert broken("examples/vintages.py", "from include.engine import db") == {"imports"}
+
+
 # --- environment --------------------------------------------------------------------------------------
 
 

@@ -150,7 +150,7 @@ def test_somebody_who_asks_for_help_in_one_word_gets_it(capsys: pytest.CaptureFi
     assert "new-source" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("verb", ["psql", "cli", "airflow"])
+@pytest.mark.parametrize("verb", ["psql", "cli", "airflow", "python"])
 def test_with_nothing_up_there_is_nothing_to_speak_to(
     verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

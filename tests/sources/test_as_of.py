@@ -3,58 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, date, datetime
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
-import psycopg
 import pytest
-from psycopg import sql
-from psycopg.rows import dict_row
-from psycopg.types.json import Jsonb
 
-ENGINES = {"unit": "u", "fetch_id": 1, "parser_version": 1, "cycle_id": 1, "attempt": 1}
-
-
-def at(text: str) -> datetime:
-    """An instant in UTC."""
-    return datetime.fromisoformat(text).replace(tzinfo=UTC)
-
-
-class Warehouse:
-    """A database to put rows of tables into and to ask."""
-
-    def __init__(self, connection: psycopg.Connection[dict[str, Any]]) -> None:
-        self._connection = connection
-
-    def put(self, table: str, **values: Any) -> None:
-        """Insert a row; the engine's own columns are filled, and a text is an instant where it is one's name."""
-        row = ENGINES | {n: at(v) if n.endswith("_at") and isinstance(v, str) else v for n, v in values.items()}
-        row = {name: Jsonb(value) if isinstance(value, dict | list) else value for name, value in row.items()}
-        statement = sql.SQL("insert into {} ({}) values ({})").format(
-            sql.Identifier(*table.split(".")),
-            sql.SQL(", ").join(map(sql.Identifier, row)),
-            sql.SQL(", ").join([sql.Placeholder()] * len(row)),
-        )
-        self._connection.execute(statement, list(row.values()))
-
-    def ask(self, question: str, *values: Any) -> list[Any]:
-        """The rows of a question, or its only column."""
-        rows = self._connection.execute(question, values).fetchall()
-        return [next(iter(row.values())) if len(row) == 1 else tuple(row.values()) for row in rows]
-
-
-@contextmanager
-def _opened(url: str) -> Iterator[Warehouse]:
-    with psycopg.connect(url, autocommit=True, row_factory=dict_row) as connection:
-        yield Warehouse(connection)
+from tests.sources.rows import Warehouse, at, opened
 
 
 @pytest.fixture
 def warehouse(database: str) -> Iterator[Warehouse]:
-    with _opened(database) as opened:
-        yield opened
+    with opened(database) as found:
+        yield found
 
 
 def test_facts_are_those_of_filings_made_by_then_and_read_as_they_were_held_then(warehouse: Warehouse) -> None:
