@@ -20,7 +20,19 @@ import psycopg
 from include import caching, calendars, collecting, looking, registry, settings
 from include.collecting import CommandRefused, warehouse
 from include.contract import Mode
-from include.engine import alerts, audit, controls, credentials, jobs, journal, quarantine, restoring, schema, silences
+from include.engine import (
+    alerts,
+    audit,
+    controls,
+    credentials,
+    jobs,
+    journal,
+    marks,
+    quarantine,
+    restoring,
+    schema,
+    silences,
+)
 from include.engine.migrations import MigrationRefused, migrate
 from include.engine.schema import SchemaTooOld
 from include.engine.surrender import WarehouseAway
@@ -33,6 +45,8 @@ Verb = Callable[[argparse.Namespace], int]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb and return the exit code."""
     options = _parser().parse_args(arguments)
+    if options.run is not _watch:
+        _log(logging.WARNING, "%(message)s")
     try:
         if options.run not in _ON_ANY_SCHEMA:
             # Settings that cannot be used are told whether or not the warehouse answers.
@@ -69,6 +83,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return 0
     return code
+
+
+def _log(level: int, form: str) -> None:
+    """Write what is logged to the error output, each line with what it is about."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(marks.Readable(form))
+    logging.basicConfig(level=level, handlers=[handler])
 
 
 def _migrate(options: argparse.Namespace) -> int:
@@ -123,7 +144,7 @@ def _squash(options: argparse.Namespace) -> int:
 def _watch(options: argparse.Namespace) -> int:
     from include.ops.watch import watch
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    _log(logging.INFO, "%(asctime)s %(name)s %(message)s")
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())

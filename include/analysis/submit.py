@@ -19,7 +19,7 @@ import psycopg
 from include.analysis import prompts, queue
 from include.analysis.body import Desk, Found
 from include.analysis.model import Away, Rejected, Submitter, TooSlow
-from include.engine import hosts, windows
+from include.engine import hosts, marks, windows
 from include.engine.db import Connection, Line
 
 # For the text and the submit of one filing together, in seconds.
@@ -62,6 +62,10 @@ class Worker:
         job = queue.claim(self.line.connection)
         if job is None:
             return None
+        with marks.bound(stream="analysis", window=job.rcept_no, attempt=job.attempt):
+            return self._claimed(job)
+
+    def _claimed(self, job: queue.Job) -> str:
         self.signal("claimed")
         until = self.clock() + MOST_SECONDS
         try:

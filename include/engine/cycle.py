@@ -21,14 +21,14 @@ from include.contract import AnswerClass, Credentials, CycleStatus, Mode, Reques
 from include.engine import apply as applying
 from include.engine import asking, fetch, fetches, frontier, http, making, plan, windows
 from include.engine.closing import Ending, close
-from include.engine.db import Connection, Line, is_unreachable
+from include.engine.db import Connection, Line
 from include.engine.fetches import Held
 from include.engine.lease import Cycle, Lease, LeaseLost, claim_on, renewed
 from include.engine.merge import Counts
 from include.engine.plan import Plan
 from include.engine.raw import RawStore
 from include.engine.slices import Slice
-from include.engine.surrender import away, lost, shielded, surrender
+from include.engine.surrender import shielded
 from include.engine.verdict import Verdict
 
 
@@ -83,18 +83,7 @@ def work(worker: Worker, stream: Stream, mode: Mode, run_id: str | None) -> Verd
         worker.signal("claimed")
         if stream.making is not None:
             return shielded(lease, stream, partial(_make, worker, stream, lease))
-        try:
-            with (
-                renewed(lease) as pause,
-                http.client(worker.credentials.user_agent) as client,
-            ):
-                return _slice(worker, stream, days, lease, pause, line, client)
-        except LeaseLost as over:
-            return lost(lease, over)
-        except Exception as error:
-            if is_unreachable(error):
-                raise away(lease, error) from error
-            return surrender(lease, stream, error)
+        return shielded(lease, stream, partial(_ask, worker, stream, days, lease, line))
     finally:
         if worker.line is None:
             line.close()
@@ -106,6 +95,12 @@ def _make(worker: Worker, stream: Stream, lease: Lease) -> Verdict:
         if lease.cycle.run_id is None:
             return making.window(worker, stream, lease)
         return making.part(worker, stream, lease, pause)
+
+
+def _ask(worker: Worker, stream: Stream, days: Calendar, lease: Lease, line: Line) -> Verdict:
+    """Work a cycle of a stream that asks its upstream."""
+    with renewed(lease) as pause, http.client(worker.credentials.user_agent) as client:
+        return _slice(worker, stream, days, lease, pause, line, client)
 
 
 def _slice(

@@ -9,6 +9,7 @@ asked to stop.
 from __future__ import annotations
 
 import email.utils
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -29,7 +30,7 @@ from include.contract import (
     Request,
     Stream,
 )
-from include.engine import archives, fetches, hosts
+from include.engine import archives, fetches, hosts, marks
 from include.engine.credentials import fingerprint
 from include.engine.db import Line, told
 from include.engine.frontier import split
@@ -41,6 +42,8 @@ RETRIES = fetches.MOST_TRIES - 1
 FIRST_WAIT_SECONDS = 2.0
 # A Retry-After longer than this is not waited for under a lease: it stops the host group instead.
 LONGEST_WAIT_SECONDS = 60.0
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -297,6 +300,9 @@ def _take_in(
         error=error,
     )
     fetch_id = asker.line.kept(record)
+    if answer_class in (AnswerClass.ERROR, AnswerClass.BLOCKED):
+        with marks.bound(fetch_id=fetch_id):
+            log.info("%s: %s", request.key, error or f"HTTP {received.status} with a page for people instead of data")
     until = None
     if answer_class is AnswerClass.BLOCKED:
         error = f"HTTP {received.status} with a page for people instead of data (fetch {fetch_id})"

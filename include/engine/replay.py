@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
+from functools import partial
 from typing import Any
 
 from include.contract import Ask, CycleStatus, Mode, Outcome, Stream
@@ -16,10 +17,10 @@ from include.engine import apply as applying
 from include.engine import fetches, making, relisting, versioned
 from include.engine.apply import Settlement
 from include.engine.cycle import Worker
-from include.engine.db import Connection, connect, is_unreachable, query
-from include.engine.lease import Lease, LeaseLost, claim, renewed
+from include.engine.db import Connection, connect, query
+from include.engine.lease import Lease, claim, renewed
 from include.engine.merge import Counts
-from include.engine.surrender import away, lost, surrender
+from include.engine.surrender import shielded
 from include.engine.verdict import Verdict, describe_counts, describe_tables, where
 
 
@@ -31,11 +32,15 @@ def work(worker: Worker, stream: Stream, run_id: str) -> Verdict | None:
     if lease is None:
         return None
     worker.signal("claimed")
+    return shielded(lease, stream, partial(_batch, worker, stream, lease))
+
+
+def _batch(worker: Worker, stream: Stream, lease: Lease) -> Verdict:
     connection = connect(worker.url, application="daybook replay", autocommit=True)
     try:
-        into = connection.execute(query("jobs.find"), {"run_id": run_id}).fetchone()
+        into = connection.execute(query("jobs.find"), {"run_id": lease.cycle.run_id}).fetchone()
         if into is not None and into["replay_into"] == "versioned":
-            stream = versioned.stream_into_copies(stream, run_id)
+            stream = versioned.stream_into_copies(stream, into["run_id"])
         with renewed(lease) as pause:
             units = _units(connection, stream, lease.cycle.chunk)
             counts, refused = Counts(), dict[str, str]()
@@ -57,12 +62,6 @@ def work(worker: Worker, stream: Stream, run_id: str) -> Verdict | None:
                     return _stopped(worker, lease, stream, counts)
             with pause:
                 return _done(lease, stream, counts, len(units), refused, items)
-    except LeaseLost as over:
-        return lost(lease, over)
-    except Exception as error:
-        if is_unreachable(error):
-            raise away(lease, error) from error
-        return surrender(lease, stream, error)
     finally:
         connection.close()
 

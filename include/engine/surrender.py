@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import psycopg
 
 from include.contract import CycleStatus, Outcome, Stream
-from include.engine import incidents, windows
+from include.engine import incidents, marks, windows
 from include.engine.apply import Settlement, apply
 from include.engine.closing import CHUNK_RETRY, MOST_ATTEMPTS
 from include.engine.db import Connection, is_unreachable
@@ -56,11 +57,16 @@ def away(lease: Lease, error: Exception) -> WarehouseAway:
 
 
 def shielded(lease: Lease, stream: Stream, work: Callable[[], Verdict]) -> Verdict:
-    """Do the work of a lease; what nobody foresaw ends the cycle with its cause.
+    """Do the work of a lease; what nobody foresaw ends the cycle with its cause, and all that is logged says of which.
 
     Raises:
         WarehouseAway: the warehouse cannot be reached.
     """
+    with marks.bound(**marks.of(lease)):
+        return replace(_shielded(lease, stream, work), attempt=lease.cycle.attempt)
+
+
+def _shielded(lease: Lease, stream: Stream, work: Callable[[], Verdict]) -> Verdict:
     try:
         return work()
     except LeaseLost as over:

@@ -25,9 +25,10 @@ NO_ROWS = Counts()
 class Verdict:
     """What one slice of a cycle came to.
 
-    `status` is the cycle's state afterwards, None where no cycle was worked on. `outcome` is set once the cycle
-    is over. `is_refused` marks work that another owner holds or that is over; `is_stopped` a slice given back;
-    `is_held` one that found that the upstream may not be asked until `next_eligible_at`: blocked, or no requests left.
+    `status` is the cycle's state afterwards, None where no cycle was worked on. `attempt` is which claim of the cycle
+    it was. `outcome` is set once the cycle is over. `is_refused` marks work that another owner holds or that is over;
+    `is_stopped` a slice given back; `is_held` one that found that the upstream may not be asked until
+    `next_eligible_at`: blocked, or no requests left.
     """
 
     stream: str
@@ -36,6 +37,7 @@ class Verdict:
     outcome: Outcome | None = None
     cycle_id: int | None = None
     slot: str | None = None
+    attempt: int | None = None
     session_date: date | None = None
     next_eligible_at: datetime | None = None
     counts: Counts = NO_ROWS

@@ -48,6 +48,11 @@ class _Collecting(Tick):
         self.check = check
         self.told: Untold | None = None
 
+    @property
+    def about(self) -> str:
+        """The stream that it collects."""
+        return self.stream
+
     def request(self, context: Mapping[str, Any]) -> Ended | dict[str, Any]:
         """Return what the first task asks of this run, or how the task ends where that is nothing for it."""
         asked: dict[str, Any] | None = context["ti"].xcom_pull(task_ids=self.check, key="request")
@@ -109,7 +114,7 @@ def _confirm(context: Mapping[str, Any]) -> None:
     was cleared, failed or marked by hand at that very moment is over as somebody else said, and its event is nowhere.
     Who is killed before never gets here. In all these cases the next task tells once more.
     """
-    from include.engine import changes
+    from include.engine import changes, marks
     from include.operators import resolve
 
     operator, told_by = context["task"], str(context["ti"].id)
@@ -118,7 +123,10 @@ def _confirm(context: Mapping[str, Any]) -> None:
     if _has_event(operator.stream, told_by):
         changes.confirm(resolve.warehouse_url(), operator.told)
     else:
-        operator.log.warning("UNTOLD – Airflow did not take the event; the next task of %s sends it", operator.stream)
+        with marks.bound(stream=operator.stream):
+            operator.log.warning(
+                "UNTOLD – Airflow did not take the event; the next task of %s sends it", operator.stream
+            )
 
 
 def _has_event(stream: str, told_by: str) -> bool:

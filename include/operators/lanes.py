@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from include.contract import Mode, Outcome, Stream
-from include.engine import cycle, jobs, making, replay, upkeep, windows
+from include.engine import cycle, jobs, making, marks, replay, upkeep, windows
 from include.engine.cycle import Worker
 from include.engine.jobs import Progress
 from include.engine.verdict import Verdict, kst
@@ -58,7 +58,7 @@ def _work(worker: Worker, stream: Stream, job: Job, turn: Turn) -> Ended:
         claimed.add(verdict.cycle_id)
         data = {**data_of(verdict), "run_id": job.run_id}
         if verdict.is_refused:
-            log.warning(verdict.words)
+            marks.say(log, logging.WARNING, verdict)
             continue
         if verdict.outcome is Outcome.FAILED_TERMINAL:
             words = f"{verdict.words} The chunks that are left wait; the same request goes on with them."
@@ -69,7 +69,7 @@ def _work(worker: Worker, stream: Stream, job: Job, turn: Turn) -> Ended:
             # Every other chunk would only find the same.
             wait = verdict.next_eligible_at - windows.standing(worker.url, stream).now
             return Ended("again", verdict.words, data, wait)
-        log.info(verdict.words)
+        marks.say(log, logging.INFO, verdict)
 
 
 def help_window(worker: Worker, stream: Stream, turn: Turn) -> Ended:
@@ -89,7 +89,7 @@ def help_window(worker: Worker, stream: Stream, turn: Turn) -> Ended:
             words = f"LANE DONE – no part of {stream.name} is open."
             return Ended("green", words, {"stream": stream.name}, tells=False)
         worked += 1
-        log.info(verdict.words)
+        marks.say(log, logging.INFO, verdict)
     return Ended("again", STOPPED, {"stream": stream.name})
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from include.calendars import last_instant, next_instant
 from include.contract import TERMINAL, CycleStatus, Mode, Stream
-from include.engine import cycle, windows
+from include.engine import cycle, marks, windows
 from include.engine.cycle import Worker
 from include.engine.db import Row
 from include.engine.verdict import Verdict, kst, repetition, where, worker_of
@@ -45,7 +45,7 @@ def poll(worker: Worker, stream: Stream, asked: Asked, turn: Turn) -> Ended:
         verdict = cycle.work(worker, stream, Mode.POLL, None)
         if verdict is None or verdict.is_refused:
             if verdict is not None:
-                log.warning(verdict.words)
+                marks.say(log, logging.WARNING, verdict)
             if over:
                 return _over(over)
             if verdict is None and turn.stop():
@@ -65,7 +65,7 @@ def poll(worker: Worker, stream: Stream, asked: Asked, turn: Turn) -> Ended:
         if verdict.next_eligible_at is not None:
             wait = verdict.next_eligible_at - windows.standing(worker.url, stream).now
             return Ended("again", verdict.words, data_of(verdict), wait)
-        log.info(verdict.words)
+        marks.say(log, logging.INFO, verdict)
 
 
 def data_of(verdict: Verdict) -> dict[str, Any]:

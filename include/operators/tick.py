@@ -17,6 +17,7 @@ from typing import Any
 
 from airflow.sdk import BaseSensorOperator
 
+from include.engine import marks
 from include.operators import notes
 from include.operators.endings import Ended, Interrupted
 from include.operators.resolve import ConnectionUnfit
@@ -71,6 +72,11 @@ class Tick(BaseSensorOperator):
         self.outcome = ""
         self._stopped = False
 
+    @property
+    def about(self) -> str | None:
+        """The stream that the task's lines are about, where it is one's."""
+        return None
+
     def work(self, context: Mapping[str, Any], turn: Turn) -> Ended:
         """Do one tick and say what it came to."""
         raise NotImplementedError
@@ -81,9 +87,17 @@ class Tick(BaseSensorOperator):
 
     def poke(self, context: Any) -> bool:
         """Work one tick, tell what happened, and leave as it ended."""
-        turn = self._turn(context)
-        ended = self._work(context, turn)
-        self.outcome = ended.words
+        with marks.bound(stream=self.about):
+            turn = self._turn(context)
+            ended = self._work(context, turn)
+            self.outcome = ended.words
+            data = ended.data
+            with marks.bound(window=data.get("slot"), cycle_id=data.get("cycle_id"), attempt=data.get("attempt")):
+                self._say(context, turn, ended)
+        ended.leave()
+        return True
+
+    def _say(self, context: Any, turn: Turn, ended: Ended) -> None:
         if ended.how != "red":
             self.log.info(ended.words)
         if not turn.stop():
@@ -91,8 +105,6 @@ class Tick(BaseSensorOperator):
             context["ti"].xcom_push(key="outcome", value=ended.outcome())
             notes.task(context, ended.words)
             self.tell_run(context, ended)
-        ended.leave()
-        return True
 
     def tell_run(self, context: Mapping[str, Any], ended: Ended) -> None:
         """Put a note on the run too; the last task to do so has the last word."""

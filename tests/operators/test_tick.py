@@ -5,6 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 from airflow.sdk.exceptions import AirflowRescheduleException, AirflowSkipException
+from structlog.contextvars import get_contextvars
 
 from include.engine.surrender import WarehouseAway
 from include.operators import notes, tick
@@ -132,3 +133,18 @@ def test_the_owner_of_a_lease_names_the_task_the_lane_and_the_run(told):
     assert turn.is_mine("finra.short_volume_lanes[2] of manual-1 on here/1/a")
     assert not turn.is_mine("finra.short_volume_lanes[2] of manual-11 on here/1/a")
     assert not turn.is_mine(None)
+
+
+def test_what_a_task_says_at_its_end_carries_stream_window_and_attempt(told, monkeypatch):
+    said = []
+
+    class Collecting(Scripted):
+        about = "finra.short_volume"
+
+    operator = Collecting(ending=Ended("green", "DONE – all", {"cycle_id": 7, "slot": "s", "attempt": 2}))
+    monkeypatch.setattr(operator, "work", lambda context, turn: said.append(get_contextvars()) or operator.ending)
+    monkeypatch.setattr(notes, "task", lambda context, words: said.append(get_contextvars()))
+    operator.poke(context(Ti()))
+    stream = {"stream": "finra.short_volume"}
+    assert said == [stream, stream, {**stream, "cycle_id": 7, "window": "s", "attempt": 2}]
+    assert get_contextvars() == {}
