@@ -47,6 +47,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("DAYBOOK_SNAPSHOT_GRACE", "300", "Seconds after 09:00 until an untaken snapshot is MISSED, to 3600", _WORK),
     Setting("DAYBOOK_KEEP_RUNS", "30", "Days that Airflow's own runs are kept; 0: all", _WORK),
     Setting("DAYBOOK_KEEP_ALERTS", "30", "Days that delivered alerts are kept; 0: all", _WORK),
+    Setting("DAYBOOK_OTEL_ENDPOINT", "", "Collector of OTLP over HTTP, for Airflow's metrics and traces", _WORK),
     Setting("DAYBOOK_API_URL", "Airflow's own base address", "Airflow's API, for notes of tasks", _WORK, True),
     Setting("DAYBOOK_API_USER", "admin", "User for these notes", _WORK),
     Setting("DAYBOOK_API_PASSWORDS", "Airflow's own file", "JSON file of users and passwords for them", _WORK, True),

@@ -119,6 +119,33 @@ def load(values: Mapping[str, str] | None = None) -> Settings:
     )
 
 
+def telemetry(values: Mapping[str, str]) -> dict[str, str]:
+    """Return what makes Airflow send metrics and traces to the collector of DAYBOOK_OTEL_ENDPOINT; nothing without it.
+
+    Airflow's own switches turn both on, and OpenTelemetry's own variables say where to. Its traces go by gRPC unless
+    the exporter is named, and its metrics by HTTP; here both go by HTTP.
+
+    Raises:
+        SettingError: it is no http address, or carries a login, which would be shown.
+    """
+    endpoint = values.get("DAYBOOK_OTEL_ENDPOINT", "").strip().rstrip("/")
+    if not endpoint:
+        return {}
+    parts = urlsplit(endpoint)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise SettingError("DAYBOOK_OTEL_ENDPOINT must be an http address like http://127.0.0.1:4318.")
+    if "@" in parts.netloc or parts.query:
+        raise SettingError("DAYBOOK_OTEL_ENDPOINT must hold no login: put it into OTEL_EXPORTER_OTLP_HEADERS.")
+    return {
+        "AIRFLOW__METRICS__OTEL_ON": "True",
+        "AIRFLOW__TRACES__OTEL_ON": "True",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint,
+        "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+        "OTEL_SERVICE_NAME": "daybook",
+        "OTEL_TRACES_EXPORTER": "otlp_proto_http",
+    }
+
+
 @dataclass(frozen=True)
 class ConnectionSetting:
     """One of Airflow's connections as the environment gives it, for a process without Airflow.

@@ -32,6 +32,7 @@ _PRIVATE = (
     "SLACK",
     "GITHUB",
     "AWS_",
+    "OTEL_",
     "PG",
 )
 SANDBOX_NAMESPACE = "daybook-demo"
@@ -99,6 +100,7 @@ def build(
         root: the checkout.
     """
     values = base(state.mode == "demo", own)
+    values = {**settings.telemetry(values), **values}
     for source in registry.sources():
         keys_alone = settings.connection_of_keys(values.get(f"{source.connection.upper()}_API_KEYS"))
         if keys_alone is not None:

@@ -27,7 +27,7 @@ SPAN = re.compile(r"^(\d+h)?(\d+m)?(\d+s)?$")
 SHARED = ("AIRFLOW__API_AUTH__JWT_SECRET", "AIRFLOW__API__SECRET_KEY", "AIRFLOW__CORE__FERNET_KEY")
 _SECRET_NAME = re.compile(r"(PASSWORD|PASSWD|SECRET|TOKEN|FERNET|ACCESS_KEY|API_KEY)(?!\w*FILE)", re.IGNORECASE)
 _REQUIRED = r"\$\{[A-Z][A-Z0-9_]*:\?[^}]*\}"
-_VARIABLE = re.compile(r"(?<!\$)\$\{([A-Z][A-Z0-9_]*)(:\?|\?|:-|-)?([^}]*)\}")
+_VARIABLE = re.compile(r"(?<!\$)\$\{([A-Z][A-Z0-9_]*)(:\?|\?|:-|-|:\+)?([^}]*)\}")
 
 
 def is_one_shot(service: Document) -> bool:
@@ -168,7 +168,10 @@ def environment_names(
         connections: the ids of the connections that the product asks for.
         init: the text of the one-shot's script, which reads what only it is given.
     """
-    libraries = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL", "AWS_DEFAULT_REGION", "HF_HOME"}
+    libraries = {
+        "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL", "AWS_DEFAULT_REGION", "HF_HOME",
+        "OTEL_EXPORTER_OTLP_HEADERS",
+    }  # fmt: skip
     known = {*airflow, *libraries, *(f"AIRFLOW_CONN_{name.upper()}" for name in connections)}
     found = []
     for service, one in document["services"].items():

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from include import settings
 from include.registry import SOURCES
 from tests.house import compose_policy, tree
 
@@ -65,7 +66,8 @@ def test_every_secret_is_shared_required_and_nowhere_written_out(document):
 
 def test_every_variable_is_in_the_example_and_every_secret_in_it_is_empty():
     wanted, example = compose_policy.variables(TEXT), env_lines(EXAMPLE)
-    assert set(wanted) <= set(example)
+    offered = set(re.findall(r"^#([A-Z][A-Z0-9_]*)=", EXAMPLE, re.MULTILINE))
+    assert set(wanted) <= set(example) | offered
     assert {name for name, required in wanted.items() if required} == {
         name for name, value in example.items() if not value
     }
@@ -83,6 +85,28 @@ def test_nothing_is_set_that_nobody_reads(document):
         )
         == []
     )
+
+
+@pytest.mark.parametrize("endpoint", ["", "http://collector:4318"])
+def test_one_setting_turns_telemetry_on_as_it_does_without_containers(document, endpoint, monkeypatch):
+    """The file is filled in as Compose does it, and Airflow itself says what it reads."""
+    from airflow.configuration import conf
+
+    def filled(value: str) -> str:
+        value = re.sub(r"\$\{DAYBOOK_OTEL_ENDPOINT:\+([^}]*)\}", lambda given: given[1] if endpoint else "", value)
+        return value.replace("${DAYBOOK_OTEL_ENDPOINT:-}", endpoint)
+
+    told = document["services"]["worker"]["environment"]
+    wanted = settings.telemetry({"DAYBOOK_OTEL_ENDPOINT": "http://collector:4318"})
+    for name, value in wanted.items():
+        given = filled(told[name])
+        if name.startswith("AIRFLOW__"):
+            monkeypatch.setenv(name, given)
+            assert conf.getboolean(name.split("__")[1].lower(), "otel_on") is bool(endpoint)
+        elif name == "OTEL_EXPORTER_OTLP_ENDPOINT":
+            assert given == endpoint
+        else:
+            assert given == value
 
 
 def test_every_source_can_be_given_its_connection(document):

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -15,7 +19,7 @@ from include.local.environment import Addresses
 from include.local.failure import LocalFailure
 from include.local.keys import Keys
 from include.local.state import open_state
-from include.settings import ROOT
+from include.settings import ROOT, SettingError
 
 KEYS = Keys(fernet="fernet-key", jwt="jwt-secret", api="api-secret")
 DATABASE = "postgresql://airflow:pass%2Fword@127.0.0.1:15432/airflow"
@@ -60,11 +64,83 @@ def test_a_real_stack_sees_the_operators_file_and_the_shell_goes_first(
 
 
 def test_a_demo_sees_no_key_of_its_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("AIRFLOW_CONN_HUGGINGFACE", "HF_TOKEN", "OPENAI_API_KEY", "AIRFLOW_VAR_X", "DAYBOOK_RAW_ROOT"):
+    for name in (
+        "AIRFLOW_CONN_HUGGINGFACE",
+        "HF_TOKEN",
+        "OPENAI_API_KEY",
+        "AIRFLOW_VAR_X",
+        "OTEL_EXPORTER_OTLP_HEADERS",
+        "DAYBOOK_RAW_ROOT",
+    ):
         monkeypatch.setenv(name, "marker-of-a-real-secret")
     values = built(tmp_path, demo=True, AIRFLOW_CONN_SLACK="marker-of-a-real-secret")
     assert "marker-of-a-real-secret" not in json.dumps(values)
     assert values["HF_HOME"].startswith(str(tmp_path))
+
+
+def test_one_setting_turns_airflows_telemetry_on_and_what_the_operator_says_of_it_goes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not [name for name in built(tmp_path) if "OTEL" in name]
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "mine")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=marker")
+    values = built(tmp_path, DAYBOOK_OTEL_ENDPOINT="http://127.0.0.1:4318/")
+    assert {name: value for name, value in values.items() if "OTEL" in name} == {
+        "DAYBOOK_OTEL_ENDPOINT": "http://127.0.0.1:4318/",
+        "AIRFLOW__METRICS__OTEL_ON": "True",
+        "AIRFLOW__TRACES__OTEL_ON": "True",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318",
+        "OTEL_EXPORTER_OTLP_HEADERS": "authorization=marker",
+        "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+        "OTEL_SERVICE_NAME": "mine",
+        "OTEL_TRACES_EXPORTER": "otlp_proto_http",
+    }
+    monkeypatch.setenv("DAYBOOK_OTEL_ENDPOINT", "http://127.0.0.1:4318")
+    assert not [name for name in built(tmp_path, demo=True) if "OTEL" in name]
+
+
+@pytest.mark.parametrize(
+    "wrong", ["127.0.0.1:4318", "grpc://collector:4317", "http://", "http://me:secret@collector:4318"]
+)
+def test_an_address_that_telemetry_cannot_go_to_is_refused_and_not_repeated(wrong: str) -> None:
+    with pytest.raises(SettingError, match="DAYBOOK_OTEL_ENDPOINT must") as refused:
+        settings.telemetry({"DAYBOOK_OTEL_ENDPOINT": wrong})
+    assert "secret" not in str(refused.value)
+
+
+# What any Airflow process does at its start, then a span and a count, sent before it ends.
+_SENDS = """
+import airflow.settings
+from opentelemetry import metrics, trace
+from airflow.observability.metrics.otel_logger import get_otel_logger
+with trace.get_tracer("t").start_as_current_span("a-span-of-a-test"):
+    get_otel_logger().incr("a_count_of_a_test")
+trace.get_tracer_provider().force_flush()
+metrics.get_meter_provider().force_flush()
+"""
+
+
+def test_with_the_setting_metrics_and_traces_arrive_at_the_collector(tmp_path: Path) -> None:
+    came: dict[str, bytes] = {}
+
+    class Collector(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            came[self.path] = came.get(self.path, b"") + self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Stay quiet."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Collector) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        told = settings.telemetry({"DAYBOOK_OTEL_ENDPOINT": f"http://127.0.0.1:{server.server_port}"})
+        values = settings.environment(**told, AIRFLOW_HOME=str(tmp_path))
+        subprocess.run([sys.executable, "-c", _SENDS], env=values, capture_output=True, check=True, timeout=120)
+        server.shutdown()
+    assert b"a-span-of-a-test" in came["/v1/traces"]
+    assert b"a_count_of_a_test" in came["/v1/metrics"]
+    assert all(b"daybook" in body for body in came.values())
 
 
 def test_a_demo_reaches_every_upstream_through_the_sandbox(tmp_path: Path) -> None:
