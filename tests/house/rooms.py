@@ -123,8 +123,16 @@ ROOMS: dict[str, Room] = {
         ),
         Room(
             "local",
-            ("registry", "contract", "declared_settings", "engine.db", "engine.migrations", *LEAVES),
-            "it makes the databases ready and reads what the registry names; all else are processes that it starts",
+            (
+                "registry",
+                "contract",
+                "declared_settings",
+                "engine.db",
+                "engine.migrations",
+                "outputs.releases",
+                *LEAVES,
+            ),
+            "it makes the databases ready and reads what is declared; all else are processes that it starts",
         ),
         Room(
             "docs",
