@@ -21,6 +21,8 @@ Deletes
   warning, a thousand are critical),
 - Airflow's own runs that ended more than `DAYBOOK_KEEP_RUNS` days ago (30; 0 keeps them),
 - alerts that were delivered more than `DAYBOOK_KEEP_ALERTS` days ago (30; 0 keeps them),
+- drafts that killed workers left: files that never got their name and that nothing was written to for a day, beside
+  the stores and on the machine that runs this; what a cycle may still go on with stays,
 
 and nothing else: cycles, fetches, raw objects, snapshots, incidents and publication records are kept without end.
 """

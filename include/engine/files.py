@@ -17,7 +17,7 @@ from typing import BinaryIO, TypeVar
 
 from upath import UPath
 
-from include.engine import upload
+from include.engine import drafts, upload
 
 Result = TypeVar("Result")
 
@@ -61,7 +61,7 @@ class FileStore:
             OSError: it cannot be written. Whatever `write` raises goes on; nothing is left behind.
         """
         self.path(path)
-        handle, name = tempfile.mkstemp(prefix="made-", dir=self._folder())
+        handle, name = tempfile.mkstemp(prefix="made-", dir=self._drafts())
         temporary = Path(name)
         try:
             with os.fdopen(handle, "w+b") as file:
@@ -102,7 +102,7 @@ class FileStore:
 
     def has_piece(self, name: str) -> bool:
         """Say whether a piece is there."""
-        return (Path(self._folder()) / f"{name}.piece").exists()
+        return (self._drafts() / f"{name}.piece").exists()
 
     def put_piece(self, name: str, write: Callable[[BinaryIO], None]) -> None:
         """Write a piece; it bears its name only when it is whole.
@@ -111,7 +111,7 @@ class FileStore:
             OSError: it cannot be written. Whatever `write` raises goes on; nothing is left behind.
         """
         draft, _ = self.draft(name, write)
-        os.replace(draft.temporary, Path(self._folder()) / f"{name}.piece")
+        os.replace(draft.temporary, self._drafts() / f"{name}.piece")
 
     def piece(self, name: str) -> BinaryIO:
         """Open a piece.
@@ -119,11 +119,11 @@ class FileStore:
         Raises:
             FileNotFoundError: it is not there.
         """
-        return (Path(self._folder()) / f"{name}.piece").open("rb")
+        return (self._drafts() / f"{name}.piece").open("rb")
 
     def keep_pieces(self, prefix: str, names: Collection[str]) -> None:
         """Throw away the pieces whose name begins so, but for some."""
-        for path in Path(self._folder()).glob(f"{prefix}-*.piece"):
+        for path in self._drafts().glob(f"{prefix}-*.piece"):
             if path.name.removesuffix(".piece") not in names:
                 self.drop(path)
 
@@ -132,9 +132,5 @@ class FileStore:
         with suppress(FileNotFoundError):
             temporary.unlink()
 
-    def _folder(self) -> str:
-        if not self.is_local:
-            return tempfile.gettempdir()
-        folder = Path(str(self.root)) / ".making"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return str(folder)
+    def _drafts(self) -> Path:
+        return drafts.beside(self.root, drafts.MAKING)

@@ -1,8 +1,8 @@
-"""Housekeeping: seen items that outlived their cycle, and delivered alerts that are old.
+"""Housekeeping: seen items that outlived their cycle, delivered alerts that are old, and drafts of killed workers.
 
 Promises: at most a thousand seen items at once, only of cycles that are over; how many are left is measured, and one is
-a warning, a thousand are critical. Never: anything else is deleted: cycles, fetches, raw objects, snapshots and
-incidents are kept without end.
+a warning, a thousand are critical; what a killed worker left behind goes after a day (see `drafts`). Never: anything
+else is deleted: cycles, fetches, raw objects, snapshots and incidents are kept without end.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from include.engine import delta, incidents
+from include.engine import delta, drafts, incidents
 from include.engine.db import connect, query, transaction
 
 METRIC = "seen_rows_older_than_48h"
@@ -41,6 +41,24 @@ def clean(url: str, keep_alerts: timedelta | None, most_alerts: int) -> Cleaned:
             alerts = connection.execute(query("alerts.clean"), {"keep": keep_alerts, "limit": most_alerts}).rowcount
     left = measure(url) if seen_rows else found
     return Cleaned(seen_rows, alerts, left)
+
+
+def sweep(url: str, roots: drafts.Roots) -> drafts.Swept:
+    """Remove what killed workers left in the stores, and on this machine, and nobody will go on with.
+
+    Args:
+        url: libpq address of the warehouse, which says whose cycles are not over.
+        roots: where the stores are.
+    """
+
+    def going_on() -> list[str]:
+        connection = connect(url, application="daybook maintenance", statement_timeout=30, autocommit=True)
+        try:
+            return [row["stream"] for row in connection.execute(query("housekeeping.going_on")).fetchall()]
+        finally:
+            connection.close()
+
+    return drafts.sweep(roots, going_on)
 
 
 def measure(url: str) -> int:

@@ -2,8 +2,8 @@
 
 Promises: an object is written once (temporary file, fsync, rename; an object store writes it whole) and never
 changed; reading checks the hash. An object that was damaged is set aside when the same bytes come again. A secret of
-ours that an upstream echoes is masked before the bytes are stored, and the caller is told. Never: nothing is deleted,
-and no database is used here.
+ours that an upstream echoes is masked before the bytes are stored, and the caller is told. Never: an object is
+deleted, and no database is used here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import BinaryIO, cast
 import zstandard
 from upath import UPath
 
-from include.engine import upload
+from include.engine import drafts, upload
 from include.engine.masking import mask_chunks
 
 CHUNK = 1 << 18
@@ -94,8 +94,7 @@ class RawStore:
             OSError: the store cannot be written (no space, no access); nothing half-written is left behind.
         """
         digest, size, masked = hashlib.sha256(), 0, False
-        folder = self._temporary_folder()
-        handle, name = tempfile.mkstemp(prefix="put-", dir=folder)
+        handle, name = tempfile.mkstemp(prefix="put-", dir=self._drafts())
         temporary = Path(name)
         try:
             with os.fdopen(handle, "wb") as file:
@@ -114,17 +113,13 @@ class RawStore:
                 temporary.unlink()
         return Stored(digest.digest(), size, stored_size, masked)
 
-    def _temporary_folder(self) -> str:
+    def _drafts(self) -> Path:
         """Beside the objects, so that the rename stays within one file system."""
-        if not self.is_local:
-            return tempfile.gettempdir()
-        folder = Path(str(self.root)) / ".incoming"
-        folder.mkdir(parents=True, exist_ok=True)
-        return str(folder)
+        return drafts.beside(self.root, drafts.INCOMING)
 
     def workspace(self) -> Path:
         """Return a folder of this machine for what is not an object yet, such as a download; it may lie beside them."""
-        folder = Path(self._temporary_folder()) / "daybook-downloads"
+        folder = self._drafts() / drafts.DOWNLOADS
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from include.engine import drafts
 from include.outputs.ledger import Ledger, LedgerFull, LedgerStopped
 from include.outputs.trouble import HubTrouble, Kind, judge
 
@@ -216,7 +217,7 @@ def download(hub: Hub, path: str) -> bytes:
     Raises:
         HubTrouble: the Hub does not give it.
     """
-    with tempfile.TemporaryDirectory(prefix="daybook-download-") as folder, _judged():
+    with tempfile.TemporaryDirectory(prefix="download-", dir=drafts.here()) as folder, _judged():
         local = client(hub).hf_hub_download(hub.repository, path, repo_type="dataset", cache_dir=folder)
         return Path(local).read_bytes()
 

@@ -23,6 +23,7 @@ from typing import TypeVar
 
 import psycopg
 
+from include.engine import drafts
 from include.engine.db import Connection, Row, query, transaction
 from include.outputs import card, gate, releases, restore
 from include.outputs.gate import Gate, to_send
@@ -113,7 +114,10 @@ def publish(
     reason: str | None = None
     stopped = False
     try:
-        with tempfile.TemporaryDirectory(prefix="daybook-publish-") as folder, session(hub, ledger) as speaking:
+        with (
+            tempfile.TemporaryDirectory(prefix="publish-", dir=drafts.here()) as folder,
+            session(hub, ledger) as speaking,
+        ):
             passes = Gate(url, lease, OutboxStore(outbox_root), Path(folder))
             run = _Run(url, lease, speaking, passes, stop, pace)
             try:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from upath import UPath
 
-from include.engine import upload
+from include.engine import drafts, upload
 
 _CHUNK = 1 << 20
 
@@ -55,10 +55,7 @@ class OutboxStore:
     @contextmanager
     def workspace(self) -> Iterator[Path]:
         """A private folder for temporary files, beside the outbox where that is local; gone after the block."""
-        parent: Path | None = None
-        if self.is_local:
-            parent = self.folder / ".building"
-            parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        parent = drafts.beside(self.root, drafts.BUILDING)
         with tempfile.TemporaryDirectory(prefix="build-", dir=parent) as folder:
             yield Path(folder)
 

@@ -33,7 +33,7 @@ from include.contract import (
     Table,
     Unit,
 )
-from include.engine import hosts, http, subjects, windows
+from include.engine import drafts, hosts, http, subjects, windows
 from include.engine.db import Connection, connect
 from include.engine.raw import RawStore
 from include.outputs.freshness import SKEW, TTL
@@ -103,7 +103,7 @@ class Upstream:
                 return _Asked(held, True, "the calendar says that nothing newer is due")
             with (
                 http.client(self.credentials.user_agent) as client,
-                tempfile.TemporaryDirectory(prefix="daybook-upstream-") as place,
+                tempfile.TemporaryDirectory(prefix="upstream-", dir=drafts.here()) as place,
             ):
                 said = _Asked(None, False, "")
                 for request in requests:

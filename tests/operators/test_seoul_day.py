@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -200,6 +202,21 @@ def test_one_orphan_is_a_warning(seoul: Seoul) -> None:
     seen_rows(seoul, 1)
     assert housekeeping.measure(seoul.url) == 1
     assert incidents.listed(seoul.url)[0]["severity"] == "warning"
+
+
+def test_maintenance_removes_what_a_killed_worker_left_a_day_ago_and_says_how_much(
+    seoul: Seoul, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DAYBOOK_STATE", str(tmp_path))
+    left = tmp_path / "raw" / ".incoming" / "put-left"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"half")
+    assert ran(MaintenanceOperator(task_id="clean"))[1]["drafts"] == 0
+    os.utime(left, (0, 0))
+    words, data = ran(MaintenanceOperator(task_id="clean"))
+    assert (data["drafts"], left.exists()) == (1, False)
+    assert words.startswith("CLEANED – ")
+    assert "; 1 drafts of killed workers removed (0.0 MB)" in words
 
 
 def test_maintenance_deletes_nothing_else(seoul: Seoul) -> None:
