@@ -18,7 +18,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from examples import filings_of_a_day, reach, short_share, vintages
+from examples import filings_of_a_day, reach, restated, short_share, vintages
 from include import registry, settings
 from include.outputs import releases
 from include.outputs.hub import Hub
@@ -173,6 +173,29 @@ def test_a_series_is_shown_as_first_published_as_known_on_a_day_and_as_it_stands
     assert vintages.known("HOUST", "fred", date(2026, 4, 10))[date(2026, 2, 1)] == 1510
     assert "Nothing of GDP is in macro/fred/observations" in desk.refusal(vintages, "GDP")
     assert "macro/ecos/observations.parquet is not on the Hub" in desk.refusal(vintages, "X", "--source", "ecos")
+
+
+def test_a_restated_figure_is_shown_as_known_on_a_day_and_as_it_stands(desk: Desk) -> None:
+    same = {"namespace": "http://fasb.org/us-gaap/2025", "concept": "us-gaap:Assets", "entity_scheme": "s"}
+    place = {"instance": "i.xml", "context_id": "c", "entity": "0000000007", "is_nil": False, "measure": "USD"}
+    for number, (filing, filed, last, value, more) in enumerate(
+        (
+            ("a-1", "2026-02-03", "2025-12-31", "1000.50", {}),
+            ("a-2", "2026-05-05", "2025-12-31", "1001", {}),
+            ("a-2", "2026-05-05", "2026-03-31", "1100", {}),
+            ("a-2", "2026-05-05", "2026-03-31", "600", {"dimensions": {"axis": "member"}}),
+        )
+    ):
+        period = {"period_type": "instant", "period_end": last, "filed_date": filed, "sent_at": "2026-06-01"}
+        numbers = {"value_text": value, "value": Decimal(value), "number": number, "accession": filing}
+        desk.rows.put("filings.sec_xbrl_facts", **same, **place, **period, **numbers, **more)
+    ran = desk.run("restated", "7", "us-gaap:Assets", "--on", "2026-02-03")
+    assert ran.drew(), ran
+    assert [ran.line(day) for day in ("2025-12-31", "2026-03-31")] == [
+        ["2025-12-31", "–", "1,000.5", "1,001", "a-2"],
+        ["2026-03-31", "–", "–", "1,100", "a-2"],
+    ]
+    assert "No filing of 8 that is held gives us-gaap:Assets in USD" in desk.refusal(restated, "8", "us-gaap:Assets")
 
 
 def test_filings_of_a_day_come_page_by_page_with_the_models_word_and_what_was_known_then(
