@@ -269,6 +269,19 @@ def test_one_malformed_symbol_is_left_out_and_the_others_are_asked_for() -> None
     assert amended.request.key == asked.key
 
 
+def test_who_has_bars_that_cannot_be_read_is_not_said_to_have_none() -> None:
+    parsed = read("AAPL,MSFT/1Day-sip/2026-09-15", page({"AAPL": [bar("2026-09-15T04:00:00Z", c="many")]}))
+    assert len(parsed.rejected) == 1
+    assert [row["symbol"] for row in rows_of(parsed, 1)] == ["MSFT"]
+
+
+def test_a_day_that_does_not_begin_at_midnight_in_new_york_is_another_days_and_is_rejected() -> None:
+    for stamp in ("2026-09-15T00:00:00Z", "2026-09-15T05:00:00Z", "2026-09-15T13:30:00Z"):
+        parsed = read(KEY, page({"AAPL": [bar("2026-09-14T04:00:00Z"), bar(stamp)]}))
+        assert [row["session_date"].day for row in rows_of(parsed)] == [14]
+        assert "no midnight in New York" in parsed.rejected[0].reason
+
+
 def test_a_refusal_that_names_nobody_of_ours_is_an_error() -> None:
     alone = request("CSP1/1Day-sip/2026-09-15")
     assert requests.amend(alone, answer(alone, fixture("invalid_symbol.json"), 400)) is None
@@ -299,7 +312,13 @@ def test_bad_bars_are_named_and_the_others_kept() -> None:
     assert parsed.rejected[0].text.startswith('{"t":"2026-09-14')
 
 
-@pytest.mark.parametrize("wrong", ['"n":1e30', '"n":99999999999999999999', '"n":-1', '"v":1e999999999', '"c":1e300'])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        '"n":1e30', '"n":99999999999999999999', '"n":-1', '"v":1e999999999', '"c":1e300', '"h":"NaN"', '"v":"Infinity"',
+        '"vw":"NaN"',
+    ],
+)  # fmt: skip
 def test_a_number_that_nothing_can_be_is_named_and_the_other_bars_are_kept(wrong: str) -> None:
     good = json.dumps(bar("2026-09-14T04:00:00Z"))
     name = wrong.partition(":")[0]

@@ -187,6 +187,21 @@ def test_what_is_a_volume_is_kept_as_it_stands(volume: str) -> None:
     assert row["short_volume"] == Decimal(volume.strip())
 
 
+@pytest.mark.parametrize("market", ["", "20260515", "-5", "B,", "B Q"])
+def test_what_names_no_facility_is_no_market(market: str) -> None:
+    body = f"Date|Symbol|ShortVolume|ShortExemptVolume|TotalVolume|Market\r\n20260515|A|1|0|9|{market}\r\n1\r\n"
+    parsed = read(body.encode())
+    assert (rows_of(parsed), len(parsed.rejected)) == ([], 1)
+
+
+@pytest.mark.parametrize("end", [b"", b"201", b"20190228", b"\r\n5\r\n"])
+def test_an_old_file_that_was_cut_takes_no_row_away(end: bytes) -> None:
+    header, row = b"Date|Symbol|ShortVolume|ShortExemptVolume|TotalVolume|Market", b"20190228|A|1|0|9|N\r\n"
+    with pytest.raises(ParseError, match="the file was cut"):
+        read(header + (end if end[-1:] == b"\n" or not end else b"\r\n" + row + end), "FNYX", date(2019, 2, 28))
+    assert daily_file.classify(answer(file_request("FNYX", DAY), b"hello\r\n0\r\n")) is AnswerClass.DATA
+
+
 def test_unknown_columns_are_kept_and_reported() -> None:
     parsed = read(fixture("one_column_more.txt"))
     assert parsed.unknown_columns == ("Venue",)

@@ -162,6 +162,52 @@ def test_the_recorded_list_of_tickers_is_read_though_it_names_no_exchange() -> N
     assert [row[0] for row in rows if row[1] == cik] == several
 
 
+@pytest.mark.parametrize(
+    ("fields", "row", "reason"),
+    [
+        (["cik", "name", "ticker"], [1, "A", "A"], "it lacks exchange"),
+        (["cik", "name", "ticker", "Exchange"], [1, "A", "A", "NYSE"], "it lacks exchange"),
+        (None, [9, "A", "NYSE"], "it has not the 4 values"),
+        (None, [9, 7, "AA", "NYSE"], "its name is 7"),
+        (None, [9, "A", "AA", ["NYSE"]], "its exchange is"),
+        (None, [9, "A", 5, "NYSE"], "it has no ticker"),
+    ],
+)
+def test_a_list_of_tickers_without_its_exchanges_empties_no_tier(fields: Any, row: list[Any], reason: str) -> None:
+    many = [[1_000 + n, "B", f"T{n}", "Nasdaq" if n < 4_300 else "NYSE"] for n in range(7_600)]
+    body = json.dumps({"fields": fields or ["cik", "name", "ticker", "exchange"], "data": [*many, row]}).encode()
+    if fields:
+        with pytest.raises(ParseError, match=reason):
+            tickers.parse(unit_of(feed_request(), body))
+        return
+    parsed = tickers.parse(unit_of(feed_request(), body))
+    assert len(list(parsed.batches[0].rows)) == len(many)
+    assert parsed.rejected[0].reason.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("titles", "line", "reason"),
+    [
+        ("CIK|Form Type|Company Name|Date Filed|File Name", "", "its columns are not"),
+        ("CIK|Company Name|Form Type|Agent|Date Filed|File Name", "", "its columns are not"),
+        ("", "7|A|10-KT|20260915|edgar/data/320193/0000320193-26-000010.txt", "not in the folder of 7"),
+        ("", "0|A|NT 10-K|20260915|edgar/data/0/0000320193-26-000010.txt", "'0' is no CIK"),
+        ("", "320193|A|15-12G|20260915|edgar/dta/320193/0000320193-26-000010.txt", "not in the folder"),
+    ],
+)
+def test_columns_in_another_order_and_numbers_that_disagree_are_not_read(titles: str, line: str, reason: str) -> None:
+    titles = titles or "CIK|Company Name|Form Type|Date Filed|Filename"
+    good = "0000320193|A|20-F/A|2026-09-15|edgar/data/320193/0000320193-26-000009.txt"
+    rejected: list[Any] = []
+    lines = [titles, "-" * 80, good, *([line] if line else [])]
+    if not line:
+        with pytest.raises(ParseError, match=reason):
+            list(index.rows(lines, rejected))
+        return
+    assert [(row.cik, row.form) for row in index.rows(lines, rejected)] == [(320193, "20-F/A")]
+    assert reason in rejected[0].reason
+
+
 # --- telling answers apart
 
 
@@ -242,6 +288,9 @@ def test_one_entry_of_another_time_neither_ends_a_reading_nor_hides_what_comes()
         assert walk[3] <= unit_of(request, b"").answers[0].sent_at
         assert (walk[5], walk[6]) == ("cut", False)
         assert odd in {row[7] for row in parsed.batches[0].rows}
+    for no_instant in ("0001-01-01T00:00:00+05:00", "9999-12-31T23:59:59-05:00"):
+        parsed = feed.parse(unit_of(request, one.replace(odd, no_instant).encode("latin-1")))
+        assert [each.reason for each in parsed.rejected] == [f"{no_instant!r} is no instant"]
 
 
 def test_quarters_and_days_have_the_addresses_of_their_time() -> None:

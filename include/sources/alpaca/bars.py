@@ -169,6 +169,8 @@ def _look_at(answer: Answer, findings: _Findings) -> _Page:
         symbol in asked and _ascends(found) and (not found or (low <= found[0].t and found[-1].t < high))
         for symbol, found in bars.items()
     )
+    if bars is not None and is_simple and _is_daily(about):
+        is_simple = all(map(timeframes.is_midnight, {bar.t for found in bars.values() for bar in found}))
     page = _Page(about, body, is_simple)
     if bars is not None and is_simple:
         seen.update(symbol for symbol, found in bars.items() if found)
@@ -178,7 +180,6 @@ def _look_at(answer: Answer, findings: _Findings) -> _Page:
                 closes.setdefault(symbol, []).extend([(bar.t, bar.c) for bar in found])
         return page
     for row in _slowly(page, findings):
-        seen.add(row[1])
         findings.closes.setdefault(about["adjustment"], {}).setdefault(row[1], []).append((row[3], float(row[10])))
     return page
 
@@ -233,7 +234,7 @@ def _slowly(page: _Page, findings: _Findings | None) -> Iterator[tuple[Any, ...]
         ParseError: it is no page of bars at all.
     """
     about = page.about
-    asked = set(about["symbols"].split(","))
+    asked, is_daily = set(about["symbols"].split(",")), _is_daily(about)
     low, high = timeframes.bounds(date.fromisoformat(about["first"]), date.fromisoformat(about["last"]))
     try:
         bars = _RAW.decode(page.body).bars or {}
@@ -243,6 +244,9 @@ def _slowly(page: _Page, findings: _Findings | None) -> Iterator[tuple[Any, ...]
         raise ParseError(f"page {about['page'] + 1} has a list of bars where symbols should be named")
     for symbol, found in bars.items():
         kept: dict[datetime, tuple[Any, ...]] = {}
+        if findings is not None and found:
+            # Who has bars that cannot be read has bars.
+            findings.seen[about["adjustment"]].add(symbol)
         for number, raw in enumerate(found, start=1):
             try:
                 row, unknown = _row(about, symbol, bytes(raw))
@@ -250,6 +254,8 @@ def _slowly(page: _Page, findings: _Findings | None) -> Iterator[tuple[Any, ...]
                     raise ValueError(f"{symbol} was not asked for")
                 if not low <= row[3] < high:
                     raise ValueError(f"{row[3].isoformat()} is outside of the period that was asked for")
+                if is_daily and not timeframes.is_midnight(row[3]):
+                    raise ValueError(f"{row[3].isoformat()} is no midnight in New York, at which a day's bar begins")
                 if row[3] in kept and kept[row[3]] != row:
                     raise ValueError(f"{row[3].isoformat()} stands twice with different values")
             except (ValueError, OverflowError, InvalidOperation, msgspec.DecodeError) as error:
@@ -273,7 +279,10 @@ def _row(about: Mapping[str, Any], symbol: str, raw: bytes) -> tuple[tuple[Any, 
     bar = msgspec.json.decode(msgspec.json.encode(known), type=_Exact)
     for name in ("o", "h", "l", "c", "v", "vw"):
         number = getattr(bar, name)
-        if number is not None and not -_MOST_DIGITS <= Decimal(number).adjusted() < _MOST_DIGITS:
+        # A text in a number's place may say NaN.
+        if number is not None and not (
+            Decimal(number).is_finite() and -_MOST_DIGITS <= Decimal(number).adjusted() < _MOST_DIGITS
+        ):
             raise ValueError(f"{name} is {str(number)[:60]}, which is no price and no volume")
     extra = {name: msgspec.json.decode(value) for name, value in fields.items() if name not in _NAMES}
     row: tuple[Any, ...] = (

@@ -41,7 +41,7 @@ _DAYS_OF_LOOKING_BACK = 8
 MOST_PAGES = 400
 
 _KEY = re.compile(r"(?P<group>[^/]+)/(?P<timeframe>[^/-]+)-(?P<feed>[a-z_]+)/(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})")
-_INVALID = re.compile(r"invalid symbol:?\s*[\"']?(?P<symbol>[^\s\"',;]+)", re.IGNORECASE)
+_INVALID = re.compile(r"invalid symbol(?:s|\(s\))?:?\s*[\"']?(?P<symbol>[^\s\"',;]+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ _RULES = (
     Rule("symbol is not blank", "not_blank", ("symbol",)),
     Rule("volume is not negative", "not_negative", ("volume",)),
     Rule("low is not negative", "not_negative", ("low",)),
+    Rule("vwap is not negative", "not_negative", ("vwap",)),
     Rule("low is at most open", "at_most", ("low", "open")),
     Rule("low is at most close", "at_most", ("low", "close")),
     Rule("open is at most high", "at_most", ("open", "high")),

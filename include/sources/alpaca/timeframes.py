@@ -108,6 +108,12 @@ def bounds(first: date, last: date) -> tuple[datetime, datetime]:
 
 
 @lru_cache(maxsize=4_096)
+def is_midnight(instant: datetime) -> bool:
+    """Say whether a day begins in New York at an instant."""
+    return instant.astimezone(NEW_YORK).time() == time()
+
+
+@lru_cache(maxsize=4_096)
 def day_of(instant: datetime) -> date:
     """The day in New York that an instant belongs to."""
     return instant.astimezone(NEW_YORK).date()

@@ -35,6 +35,8 @@ TRAILER_IS_ROW_COUNT_SINCE = date(2020, 1, 1)
 _VOLUME = re.compile(r"[0-9]{1,14}(\.[0-9]{0,6})?|\.[0-9]{1,6}")
 _DATE = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})")
 _COUNT = re.compile(r"\s*([0-9]{1,9})\s*")
+# One letter for each facility, with commas between them.
+_MARKET = re.compile(r"[A-Za-z]{1,4}(?:\s*,\s*[A-Za-z]{1,4})*")
 
 
 def classify(answer: Answer) -> AnswerClass:
@@ -65,8 +67,8 @@ def classify(answer: Answer) -> AnswerClass:
 
 def _has_no_rows(head: bytes) -> bool:
     """A header and a trailer of "0": the facility had no trades."""
-    lines = head.decode("utf-8", errors="replace").split("\n")
-    return [line.strip() for line in lines[1:] if line.strip()] == ["0"]
+    header, *lines = head.decode("utf-8", errors="replace").split("\n")
+    return "|" in header and [line.strip() for line in lines if line.strip()] == ["0"]
 
 
 def parse(unit: Unit) -> Parsed:
@@ -93,6 +95,8 @@ def parse(unit: Unit) -> Parsed:
     if count:
         lines.pop()
     _check_trailer(trailer, len(lines) - 1, unit.session_date)
+    if count and not text.endswith("\n") and lines[1:] and lines[-1].startswith(count[1]) and trailer != len(lines) - 1:
+        raise ParseError(f"its last line, {count[1]!r}, is the beginning of a row: the file was cut")
 
     rows, rejected = [], []
     names = SHORT_VOLUME.column_names
@@ -132,6 +136,8 @@ def _header(line: str, day: date | None) -> tuple[list[str], tuple[str, ...]]:
 
 def _check_trailer(trailer: int | None, rows: int, day: date | None) -> None:
     """A trailer that counts rows must be there and match: else the file was cut."""
+    if rows == 0 and trailer != 0:
+        raise ParseError("nothing follows the header, and no trailer says that there is nothing: the file was cut")
     if day is None or day < TRAILER_IS_ROW_COUNT_SINCE:
         return
     if trailer is None:
@@ -144,15 +150,18 @@ def _values(fields: dict[str, str]) -> dict[str, object]:
     """Turn one line's fields into values, exactly as given.
 
     Raises:
-        ValueError: a date or a volume is not one; the text says which.
+        ValueError: a date, a volume or a market is not one; the text says which.
     """
     match = _DATE.fullmatch(fields["session_date"].strip())
     if match is None:
         raise ValueError(f"{fields['session_date']!r} is not a date")
+    market = fields["market"].strip()
+    if not _MARKET.fullmatch(market):
+        raise ValueError(f"market is {market!r}, which names no facility")
     values: dict[str, object] = {
         "session_date": date(*map(int, match.groups())),
         "symbol": fields["symbol"].strip(),
-        "market": fields["market"].strip(),
+        "market": market,
     }
     for name in ("short_volume", "short_exempt_volume", "total_volume"):
         if name not in fields:

@@ -250,10 +250,11 @@ def _entry(element: ElementTree.Element) -> Entry | str:
     updated = _text(element, "updated")
     try:
         accepted = datetime.fromisoformat(updated)
-    except ValueError:
+        if accepted.tzinfo is None:
+            return f"{updated[:40]!r} has no offset from UTC"
+        accepted = accepted.astimezone(UTC)
+    except (ValueError, OverflowError):
         return f"{updated[:40]!r} is no instant"
-    if accepted.tzinfo is None:
-        return f"{updated[:40]!r} has no offset from UTC"
     summary = html.unescape(_text(element, "summary"))
     filed = _FILED.search(summary)
     if filed is None:
@@ -273,7 +274,7 @@ def _entry(element: ElementTree.Element) -> Entry | str:
         name=match["name"].strip(),
         form=form,
         filed=filed_date,
-        accepted=accepted.astimezone(UTC),
+        accepted=accepted,
         accepted_text=updated,
         size=size[1] if size else None,
         items=items or None,

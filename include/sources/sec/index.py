@@ -28,16 +28,18 @@ from include.contract import (
     Unit,
 )
 from include.sources.sec import answers
-from include.sources.sec.names import ACCESSION, Quarter, daily_index_url, quarters
+from include.sources.sec.names import ACCESSION, Quarter, cik_of, daily_index_url, quarters
 from include.sources.sec.tables import DAILY_INDEX, FULL_INDEX
 
 PARSER_VERSION = 1
 
 _DASHES = re.compile(r"-{20,}\s*")
+_PATH = re.compile(r"edgar/data/0*([0-9]{1,10})/[0-9]{10}-[0-9]{2}-[0-9]{6}\.txt")
 _FIXED = re.compile(
     r"(?P<left>.*?)\s+(?P<cik>[0-9]{1,10})\s+(?P<filed>[0-9]{8}|[0-9]{4}-[0-9]{2}-[0-9]{2})\s+(?P<path>edgar/\S+)\s*"
 )
-_TITLES = ("cik|company name", "form type", "company name")
+_TITLES = ("cik|", "form type", "company name")
+_PIPED = ("cik", "companyname", "formtype", "datefiled", "filename")
 # The shortest line of dashes stands behind a dozen lines at most; an index whose head is longer is something else.
 _LONGEST_HEAD = 40
 
@@ -89,6 +91,8 @@ def rows(lines: Iterable[str], rejected: list[Rejected]) -> Iterator[IndexRow]:
         raise ParseError("no line of dashes: it is no index, or was cut in its head")
     if not title:
         raise ParseError("no titles of columns before the line of dashes")
+    if "|" in title and tuple(re.sub(r"\s", "", title).split("|")) != _PIPED:
+        raise ParseError(f"its columns are not the ones that are known: {title.strip()[:200]!r}")
     for number, line in numbered:
         if not line.strip():
             continue
@@ -132,15 +136,19 @@ def _row(cik: str, name: str, form: str, filed: str, path: str) -> IndexRow | st
     accession = path.strip().rpartition("/")[2].removesuffix(".txt")
     if not ACCESSION.fullmatch(accession):
         return "its path does not end with the number of a filing"
-    if not cik.strip().isdigit() or len(cik.strip()) > 10:
+    number = cik_of(cik.strip())
+    if number is None:
         return f"{cik.strip()[:20]!r} is no CIK"
+    # Each party's line has the folder of that party.
+    if (place := _PATH.fullmatch(path.strip())) is None or int(place[1]) != number:
+        return f"its path is not in the folder of {number}"
     if not form.strip():
         return "it has no form"
     try:
         day = date.fromisoformat(filed.strip())
     except ValueError:
         return f"{filed.strip()[:20]!r} is no day"
-    return IndexRow(int(cik), name.strip(), form.strip(), day, accession, path.strip())
+    return IndexRow(number, name.strip(), form.strip(), day, accession, path.strip())
 
 
 def _lines(body: BinaryIO) -> Iterator[str]:

@@ -54,7 +54,8 @@ def classify(answer: Answer) -> AnswerClass:
     return AnswerClass.DATA
 
 
-def _document(answer: Answer) -> tuple[list[str], list[Any]]:
+def _document(answer: Answer) -> tuple[list[str], list[Any], tuple[str, ...]]:
+    """Return the names of the fields, the rows, and the fields that a list of this form must have."""
     try:
         document = json.loads(answer.body.read())
     except (ValueError, RecursionError) as error:
@@ -63,10 +64,11 @@ def _document(answer: Answer) -> tuple[list[str], list[Any]]:
         raise ParseError("it is no object")
     fields, data = document.get("fields"), document.get("data")
     if isinstance(fields, list) and isinstance(data, list):
-        return [str(name) for name in fields], data
+        return [str(name) for name in fields], data, _FIELDS
     # The older list, without exchanges: an object with numbers for keys.
     if document and all(isinstance(row, Mapping) and "cik_str" in row for row in document.values()):
-        return ["cik", "name", "ticker"], [[r["cik_str"], r.get("title"), r.get("ticker")] for r in document.values()]
+        rows = [[row["cik_str"], row.get("title"), row.get("ticker")] for row in document.values()]
+        return list(_FIELDS[:3]), rows, _FIELDS[:3]
     raise ParseError("it has neither fields and data nor rows with cik_str")
 
 
@@ -76,27 +78,37 @@ def parse(unit: Unit) -> Parsed:
     Raises:
         ParseError: a field is missing, or it is not plausible in size.
     """
-    fields, data = _document(unit.answers[-1])
-    if missing := [name for name in _FIELDS[:3] if name not in fields]:
+    fields, data, needed = _document(unit.answers[-1])
+    if missing := [name for name in needed if name not in fields]:
         raise ParseError(f"it lacks {', '.join(missing)}")
     unknown = [name for name in fields if name not in _FIELDS]
     rejected: list[Rejected] = []
     found: dict[tuple[str, int], tuple[Any, ...]] = {}
     for number, values in enumerate(data, start=1):
         given = dict(zip(fields, values, strict=False)) if isinstance(values, list) else {}
-        cik, ticker = cik_of(str(given.get("cik", ""))), str(given.get("ticker") or "").strip()
-        if cik is None or not ticker:
-            reason = "it has no CIK" if cik is None else "it has no ticker"
-            rejected.append(Rejected(f"row {number}", reason, json.dumps(values, ensure_ascii=False)[:2000]))
+        cik, wrong = cik_of(str(given.get("cik", ""))), _wrong(given, len(fields), values)
+        if cik is None or wrong is not None:
+            wrong = wrong or "it has no CIK"
+            rejected.append(Rejected(f"row {number}", wrong, json.dumps(values, ensure_ascii=False)[:2000]))
             continue
+        ticker, name = given["ticker"].strip(), given["name"] or ""
         exchange = given.get("exchange") or None
-        place = str(exchange or "").lower()
+        place = (exchange or "").lower()
         extra = {name: given.get(name) for name in unknown} or None
-        name = str(given.get("name") or "")
         found[ticker, cik] = (ticker, cik, exchange, name, place == "nasdaq", place == "nyse", extra)
     if "exchange" in fields:
         _insist_on_size(found.values())
     return Parsed((Batch(TICKERS, found.values()),), rejected, unknown)
+
+
+def _wrong(given: Mapping[str, Any], width: int, values: Any) -> str | None:
+    """Say what is wrong with a row, in words; None where it can be read."""
+    if not isinstance(values, list) or len(values) != width:
+        return f"it has not the {width} values that the list has fields"
+    if not isinstance(given["ticker"], str) or not given["ticker"].strip():
+        return "it has no ticker"
+    wrong = [name for name in ("name", "exchange") if not isinstance(given.get(name), str | None)]
+    return f"its {wrong[0]} is {given[wrong[0]]!r:.60}, which is no text" if wrong else None
 
 
 def _insist_on_size(rows: Any) -> None:
