@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -43,6 +42,7 @@ from tests.benchmarks.measuring import (
     Judged,
     interleaved,
     judge,
+    most_held,
     of_backend,
     spending,
     summary,
@@ -300,12 +300,12 @@ def measure_requests() -> list[str]:
 def measure_peak() -> list[str]:
     """Peak memory of a process that reads forty askings of one unit of 400 symbols and a month, as a replay does."""
     done = subprocess.run([sys.executable, __file__, "--peak"], capture_output=True, text=True, check=True, timeout=600)
-    peak = int(done.stdout.split()[-1]) / 1024
+    peak = float(done.stdout.split()[-1])
     return [judge(Judged("peak memory of rebuilding a month", (peak,), " MB", floor=LARGEST_MB, less=True))]
 
 
-def peak() -> int:
-    """Read forty askings of five pages and hold them as a replay does; return the most memory so far, in kilobytes."""
+def peak() -> float:
+    """Read forty askings of five pages and hold them as a replay does; return the most memory so far, in megabytes."""
     readings: list[Reading] = []
     for asking in range(40):
         names, body = page(0, PAGE_ROWS * 2)
@@ -314,7 +314,7 @@ def peak() -> int:
     rows = sum(1 for reading in readings for _ in reading.rows(target))
     assert rows == 40 * PAGE_ROWS * 2
     assert months.month_of(MINUTE_STREAM, readings[0]) == "202609"
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most_held()
 
 
 def main() -> None:
@@ -323,7 +323,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000], help="rows of a load")
     parser.add_argument("--small", type=int, default=10_000, help="rows of the loads that pandas does too")
     parser.add_argument("--rounds", type=int, default=5, help="how often each way is run and counted")
-    parser.add_argument("--peak", action="store_true", help="print the peak memory of one rebuild in kilobytes and end")
+    parser.add_argument("--peak", action="store_true", help="print the peak memory of one rebuild in megabytes and end")
     options = parser.parse_args()
     if options.peak:
         print(peak())

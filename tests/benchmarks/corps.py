@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import resource
 import subprocess
 import sys
 import tempfile
@@ -27,7 +26,7 @@ from include.contract import Ask, Mode
 from include.sandbox.dart import corps_document
 from include.sandbox.dart_filings import Company
 from include.sources.dart import corps
-from tests.benchmarks.measuring import Judged, judge
+from tests.benchmarks.measuring import Judged, judge, most_held
 from tests.sources.answers import unit_of
 
 COMPANIES = 119_313
@@ -82,7 +81,7 @@ def measured(way: str, file: Path, companies: int) -> float:
     said = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     if int(said[0]) != companies:
         raise ValueError(f"{way}: {said[0]} companies were read, not {companies}")
-    return int(said[1]) / 1024
+    return float(said[1])
 
 
 def measure(companies: int = COMPANIES) -> Judged:
@@ -102,7 +101,7 @@ def measure(companies: int = COMPANIES) -> Judged:
 
 
 def main() -> None:
-    """Measure, or read one file in one way and say how many companies and kilobytes it took."""
+    """Measure, or read one file in one way and say how many companies and megabytes it took."""
     parser = argparse.ArgumentParser(description="Measure the memory of reading DART's list of companies.")
     parser.add_argument("--companies", type=int, default=COMPANIES)
     parser.add_argument("--way", choices=list(WAYS))
@@ -110,7 +109,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.way and given.file:
         count = WAYS[given.way](given.file.read_bytes())
-        print(count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+        print(count, most_held())
         return
     measure(given.companies)
 

@@ -15,7 +15,6 @@ import gc
 import io
 import random
 import re
-import resource
 import subprocess
 import sys
 import tempfile
@@ -31,7 +30,7 @@ if __name__ == "__main__":
 
 from include.contract import Ask, Mode, Unit
 from include.sources.dart import docs, documents, text
-from tests.benchmarks.measuring import Cost, Judged, interleaved, judge, ratios, table
+from tests.benchmarks.measuring import Cost, Judged, interleaved, judge, most_held, ratios, table
 
 NUMBER = "20260331000001"
 LARGE_MEGABYTES = 10
@@ -111,9 +110,11 @@ def peak() -> int:
         file.write(packed(document(LARGE_MEGABYTES * 1_000_000)[0]))
         file.flush()
         command = [sys.executable, str(Path(__file__).resolve()), "--read", file.name]
-        rows, held = map(int, subprocess.run(command, check=True, capture_output=True, text=True).stdout.split())
-    megabytes = held // 1024
-    print(f"a document of {LARGE_MEGABYTES} MB to {rows:,} rows holds {megabytes} MB at most (limit {MOST_MEGABYTES})")
+        rows, held = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    megabytes = round(float(held))
+    print(
+        f"a document of {LARGE_MEGABYTES} MB to {int(rows):,} rows holds {megabytes} MB at most (limit {MOST_MEGABYTES})"
+    )
     if megabytes > MOST_MEGABYTES:
         raise ValueError(f"a large document took {megabytes} MB, and {MOST_MEGABYTES} are the most")
     return megabytes
@@ -172,6 +173,6 @@ if __name__ == "__main__":
     parser.add_argument("--read", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.read:
-        print(rows_of(given.read.read_bytes()), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+        print(rows_of(given.read.read_bytes()), most_held())
     else:
         measure(given.megabytes, given.rounds)

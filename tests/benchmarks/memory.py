@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import resource
 import sys
 import tempfile
 from contextlib import contextmanager
@@ -26,7 +25,7 @@ if __name__ == "__main__":
 
 from collections.abc import Iterator
 
-from tests.benchmarks.measuring import Judged, judge, summary, warehouse
+from tests.benchmarks.measuring import Judged, judge, most_held, summary, warehouse
 
 # Tuesday evening in New York, the index of the day is there.
 AT = datetime(2026, 9, 16, 3, 45, tzinfo=UTC)
@@ -83,8 +82,7 @@ def _task(url: str, raw: str, upstream: str, name: str, told: Any) -> None:
         words = verdict.words
         if verdict.next_eligible_at is not None:
             break
-    # Kilobytes on Linux.
-    told.send((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, words))
+    told.send((most_held(), words))
 
 
 def measure(filings: int) -> list[str]:

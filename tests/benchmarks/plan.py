@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -29,7 +28,7 @@ if __name__ == "__main__":
 from include.contract import Mode
 from include.engine import jobs, lease, windows
 from include.engine.db import connect
-from tests.benchmarks.measuring import Judged, judge, summary, warehouse
+from tests.benchmarks.measuring import Judged, judge, most_held, summary, warehouse
 from tests.engine.desk import STREAM
 
 NEWEST, EARLIEST = date(2026, 9, 14), date(2, 1, 1)
@@ -60,8 +59,7 @@ def child(what: str, chunks: int) -> None:
         print(json.dumps({"words": words, "slot": held.cycle.slot}), flush=True)
         return
     written = sum(jobs.plan(url, request, stream) for stream in STREAMS)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(json.dumps({"words": words, "written": written, "peak_mb": peak / 1024}), flush=True)
+    print(json.dumps({"words": words, "written": written, "peak_mb": most_held()}), flush=True)
 
 
 def start(url: str, what: str, chunks: int) -> subprocess.Popen[str]:

@@ -25,7 +25,7 @@ if __name__ == "__main__":
 
 from include.outputs import prebuild
 from include.settings import ROOT
-from tests.benchmarks.measuring import of_server, warehouse
+from tests.benchmarks.measuring import most_held, of_server, warehouse
 from tests.outputs import companies
 
 MOST_MB, SHARE = 1_024.0, 0.02
@@ -76,7 +76,7 @@ def _build(url: str, root: str, postmaster: int) -> Built:
 def _child(url: str, root: str) -> None:
     done = prebuild.prebuild(url, companies.RELEASE, companies.scans, root, "a measure")
     spent = resource.getrusage(resource.RUSAGE_SELF)
-    told = {"companies": done.companies, "cpu": spent.ru_utime + spent.ru_stime, "megabytes": spent.ru_maxrss / 1024}
+    told = {"companies": done.companies, "cpu": spent.ru_utime + spent.ru_stime, "megabytes": most_held()}
     print(json.dumps(told))
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -33,7 +32,7 @@ from include.sandbox.sec_market import NEW_YORK, Market
 from include.sandbox.server import serve
 from include.sources.sec import index
 from include.sources.sec.streams import INDEX_STREAM, SUBMISSIONS_STREAM
-from tests.benchmarks.measuring import Judged, judge, summary, warehouse
+from tests.benchmarks.measuring import Judged, judge, most_held, summary, warehouse
 from tests.sources.answers import unit_of
 from tests.sources.places import Place
 
@@ -102,13 +101,13 @@ def child() -> None:
     )
     head = "Description: Master Index\nCIK|Company Name|Form Type|Date Filed|Filename\n" + "-" * 80 + "\n"
     body = (head + "".join(lines)).encode()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = most_held()
     (request,) = index.plan_quarters(Ask(Mode.POLL, pending=("quarter/2026Q3",)))
     begin = time.process_time()
     rows = sum(1 for _ in index.parse_quarter(unit_of(request, body)).batches[0].rows)
     took = time.process_time() - begin
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(json.dumps({"rows": rows, "peak_mb": peak / 1024, "before_mb": before / 1024, "cpu": took}))
+    peak = most_held()
+    print(json.dumps({"rows": rows, "peak_mb": peak, "before_mb": before, "cpu": took}))
 
 
 def read_quarter() -> list[str]:
