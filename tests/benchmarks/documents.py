@@ -112,9 +112,8 @@ def peak() -> int:
         command = [sys.executable, str(Path(__file__).resolve()), "--read", file.name]
         rows, held = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     megabytes = round(float(held))
-    print(
-        f"a document of {LARGE_MEGABYTES} MB to {int(rows):,} rows holds {megabytes} MB at most (limit {MOST_MEGABYTES})"
-    )
+    read = f"a document of {LARGE_MEGABYTES} MB to {int(rows):,} rows"
+    print(f"{read} holds {megabytes} MB at most (limit {MOST_MEGABYTES})")
     if megabytes > MOST_MEGABYTES:
         raise ValueError(f"a large document took {megabytes} MB, and {MOST_MEGABYTES} are the most")
     return megabytes
