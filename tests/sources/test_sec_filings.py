@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from include import registry
-from include.contract import Ask, CycleStatus, Mode, Outcome, Stream, Unit
+from include.contract import AnswerError, Ask, CycleStatus, Mode, Outcome, ParseError, Stream, Unit
 from include.engine import windows
 from include.sandbox import sec_filings
 from include.sandbox.sec_market import Filing
@@ -260,15 +260,17 @@ def test_a_cut_text_is_asked_for_again_and_then_kept_and_told() -> None:
     assert any("cut off" in each.reason for each in parsed.rejected)
 
 
-def test_a_text_that_is_another_filings_is_told() -> None:
-    filings, _, headers = chosen({})
+def test_a_text_that_is_another_filings_is_asked_for_again_and_nothing_of_it_is_taken() -> None:
     body = (FIXTURES / "sec" / "submission.txt").read_bytes()
-    for stream in (filings, headers):
+    tags = (FIXTURES / "sec" / "submission_tags.nc").read_bytes()
+    for stream in chosen({}):
         (request,) = stream.plan(Ask(Mode.POLL, pending=(OTHER,)))
-        parsed = stream.parse(Unit(request.unit, request.session_date, (answer(request, body),)))
-        assert [each.reason for each in parsed.rejected] == [
-            "the text says that it is 0000950170-26-000500, not 0000950170-26-000501"
-        ]
+        for given in (answer(request, body), answer(request, tags)):
+            with pytest.raises(AnswerError, match=r"the text says that it is .*, not 0000950170-26-000501") as refusal:
+                stream.classify(given)
+            assert refusal.value.may_pass
+            with pytest.raises(ParseError, match="not 0000950170-26-000501"):
+                stream.parse(Unit(request.unit, request.session_date, (given,)))
 
 
 def test_an_inline_page_without_its_instance_leads_to_it_and_is_not_taken_for_no_xbrl() -> None:

@@ -17,7 +17,7 @@ from include.sources.sec import filing_plans, filing_texts, headers, sections, s
 from include.sources.sec.filing_plans import Choice, is_index
 from include.sources.sec.filing_streams import FIRST_SESSION, KEYS_ARE, due
 from include.sources.sec.filing_tables import SECTIONS
-from include.sources.sec.filing_texts import accession_of, another, filed_date
+from include.sources.sec.filing_texts import accession_of, filed_date, insist_on_the_filing
 from include.sources.sec.headers import Header
 from include.sources.sec.names import FilingKey
 from include.sources.sec.shared import CALENDAR, HOST_GROUP, WWW
@@ -75,7 +75,7 @@ def parse(unit: Unit) -> Parsed:
     """Cut the report out of a submission, and into its items; the index of a day gives no rows here.
 
     Raises:
-        ParseError: it is no submission.
+        ParseError: it is no submission, or another filing's.
     """
     answer = unit.answers[0]
     if is_index(answer.request):
@@ -84,8 +84,8 @@ def parse(unit: Unit) -> Parsed:
         found = submission.read(body)
         header = headers.parse(found.header)
         report = next((each for each in found.documents() if sections.form_of(each.type)), None)
-    wrong = another(found, header, unit)
-    rejected = [wrong] if wrong else []
+    insist_on_the_filing(found, header, unit)
+    rejected: list[Rejected] = []
     if report is None or report.is_uuencoded:
         rejected.append(Rejected("report", "it holds no text of an annual or quarterly report", found.header[:2000]))
         return Parsed((Batch(SECTIONS, []),), rejected)

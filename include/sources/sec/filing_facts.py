@@ -16,7 +16,7 @@ from include.contract import Answer, AnswerClass, AnswerError, Batch, Parsed, Pa
 from include.sources.sec import answers, filing_texts, headers, submission, xbrl
 from include.sources.sec.filing_plans import Choice, details, instance_name, instance_request, is_index, xbrl_request
 from include.sources.sec.filing_tables import FACTS, FOOTNOTES, INSTANCES, XBRL
-from include.sources.sec.filing_texts import accession_of, filed_date
+from include.sources.sec.filing_texts import accession_of, filed_date, insist_on_the_filing
 from include.sources.sec.names import FilingKey
 from include.sources.sec.submission import Document, Look
 from include.sources.sec.xbrl import Instance
@@ -83,7 +83,9 @@ def follow(choice: Choice, request: Request, answer: Answer) -> Sequence[Request
 def _look(unit: Unit) -> _Found:
     with unit.answers[0].body.open() as body:
         found = submission.read(body)
-        filed = filed_date(headers.parse(found.header), unit)
+        header = headers.parse(found.header)
+        insist_on_the_filing(found, header, unit)
+        filed = filed_date(header, unit)
         instances, page = list[Document](), None
         for document in found.documents():
             if document.is_uuencoded:
@@ -99,7 +101,7 @@ def parse(unit: Unit) -> Parsed:
     """Read the instances of a submission, or one that came by itself; the index of a day gives no rows here.
 
     Raises:
-        ParseError: it is no submission; while the rows come: an instance is broken.
+        ParseError: it is no submission, or another filing's; while the rows come: an instance is broken.
     """
     answer = unit.answers[0]
     if is_index(answer.request):

@@ -14,7 +14,7 @@ from include.contract import Batch, Parsed, Unit
 from include.sources.sec import headers, submission
 from include.sources.sec.filing_plans import is_index
 from include.sources.sec.filing_tables import FIELDS, FORMER_NAMES, HEADERS, PARTIES
-from include.sources.sec.filing_texts import accession_of, another, filed_date
+from include.sources.sec.filing_texts import accession_of, filed_date, insist_on_the_filing
 from include.sources.sec.headers import Header
 
 PARSER_VERSION = 1
@@ -26,7 +26,7 @@ def parse(unit: Unit) -> Parsed:
     """Read the header of a submission; the index of a day gives no rows here.
 
     Raises:
-        ParseError: it is no submission.
+        ParseError: it is no submission, or another filing's.
     """
     answer = unit.answers[0]
     if is_index(answer.request):
@@ -34,8 +34,8 @@ def parse(unit: Unit) -> Parsed:
     with answer.body.open() as body:
         found = submission.read(body)
     header = headers.parse(found.header)
+    insist_on_the_filing(found, header, unit)
     accession, filed = accession_of(unit), filed_date(header, unit)
-    wrong = another(found, header, unit)
     unknown = sorted({f"{each.section or each.role or 'filing'}: {each.label}" for each in _unknown(header)})
     return Parsed(
         batches=(
@@ -44,7 +44,6 @@ def parse(unit: Unit) -> Parsed:
             Batch(PARTIES, [_party(accession, filed, header, *party) for party in header.parties()]),
             Batch(HEADERS, [_header(accession, filed, header, headers.day(found.released_on))]),
         ),
-        rejected=(wrong,) if wrong else (),
         unknown_columns=tuple(unknown),
     )
 

@@ -7,10 +7,11 @@ rejects anything, and no page for people counts as a submission.
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from typing import Any
 
-from include.contract import Answer, AnswerClass, AnswerError, Batch, Parsed, Rejected, Unit
+from include.contract import Answer, AnswerClass, AnswerError, Batch, Parsed, ParseError, Rejected, Unit
 from include.sources.sec import answers, headers, index, submission, xbrl
 from include.sources.sec.filing_plans import is_index
 from include.sources.sec.filing_tables import DOCUMENTS, TEXTS
@@ -21,6 +22,11 @@ PARSER_VERSION = 1
 # A text that ends too early is asked for so often; then it is believed to be like that.
 _BELIEVED_AFTER = 3
 _TAIL = 2048
+# The number of a filing in the first lines of its text, in the forms of all times.
+_NAMED = re.compile(
+    rb"(?:<(?:SEC|IMS)-(?:DOCUMENT|HEADER)>\s*|^ACCESSION NUMBER:\s*|<ACCESSION-NUMBER>\s*)(\d{10}-\d\d-\d{6})",
+    re.MULTILINE,
+)
 _BLOCK = 1 << 18
 
 
@@ -28,7 +34,8 @@ def classify(answer: Answer) -> AnswerClass:
     """Tell what the SEC answered to a request for a submission, or for the index of a day.
 
     Raises:
-        AnswerError: see `answers.classify`; or it is no submission, or was cut off and is worth another try.
+        AnswerError: see `answers.classify`; or it is no submission, is another filing's, or was cut off and is worth
+            another try.
     """
     if is_index(answer.request):
         return index.classify(answer)
@@ -39,6 +46,8 @@ def classify(answer: Answer) -> AnswerClass:
     if not submission.is_submission(head):
         start = head[:60].decode("ascii", "replace")
         raise AnswerError(f"the SEC answers 200 with something that is no submission: it begins with {start!r}")
+    if (wrong := _named_in(head, answer.request.unit)) is not None:
+        raise AnswerError(f"{wrong}: nothing of it is taken", may_pass=True)
     is_asked = answer.request.read_from is None
     if is_asked and not submission.is_ended(head, tail) and answer.tries < _BELIEVED_AFTER:
         raise AnswerError("the submission was cut off: its end is missing", may_pass=True)
@@ -66,19 +75,29 @@ def accession_of(unit: Unit) -> str:
     return unit.key.partition("/")[0]
 
 
-def another(found: Submission, header: Header, unit: Unit) -> Rejected | None:
-    """Return what is wrong where a text says that it is another filing than the one that was asked for."""
+def _named_in(head: bytes, unit: str) -> str | None:
+    """Say what is wrong where a text begins as another filing than the one that its unit is about."""
+    found = _NAMED.search(head)
+    given, asked = found[1].decode() if found else None, unit.partition("/")[0]
+    return f"the text says that it is {given}, not {asked}" if given not in (None, asked) else None
+
+
+def insist_on_the_filing(found: Submission, header: Header, unit: Unit) -> None:
+    """Refuse a text that says that it is another filing than the one that its unit is about.
+
+    Raises:
+        ParseError: it says so.
+    """
     given = header.first("accession_number") or found.accession
-    if given is None or given == accession_of(unit):
-        return None
-    return Rejected("header", f"the text says that it is {given}, not {accession_of(unit)}", found.header[:2000])
+    if given not in (None, accession_of(unit)):
+        raise ParseError(f"the text says that it is {given}, not {accession_of(unit)}")
 
 
 def parse(unit: Unit) -> Parsed:
     """Read a complete submission; the index of a day gives no rows here.
 
     Raises:
-        ParseError: it is no submission.
+        ParseError: it is no submission, or another filing's.
     """
     answer = unit.answers[0]
     if is_index(answer.request):
@@ -86,6 +105,7 @@ def parse(unit: Unit) -> Parsed:
     with answer.body.open() as body:
         found = submission.read(body)
         header = headers.parse(found.header)
+        insist_on_the_filing(found, header, unit)
         filed = filed_date(header, unit)
         accession = accession_of(unit)
         rows, rejected, instances, inline, size = list[tuple[Any, ...]](), list[Rejected](), 0, None, 0
@@ -99,8 +119,6 @@ def parse(unit: Unit) -> Parsed:
         size = found.size
     if not found.is_whole and not any("cut off" in each.reason for each in rejected):
         rejected.append(Rejected("end", "the text was cut off: its end is missing", found.header[:2000]))
-    if (wrong := another(found, header, unit)) is not None:
-        rejected.append(wrong)
     is_whole = found.is_whole and not any("cut off" in each.reason for each in rejected)
     text = (
         accession,
