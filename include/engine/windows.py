@@ -290,6 +290,7 @@ def verdict_of(row: Row, stream: Stream) -> Verdict:
         outcome=outcome,
         cycle_id=row["cycle_id"],
         slot=row["slot"],
+        attempt=row["attempt"],
         session_date=row["session_date"],
         counts=counts,
         requests=row["list_page_count"] + row["detail_request_count"],

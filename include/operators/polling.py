@@ -102,7 +102,7 @@ def _nothing_eligible(worker: Worker, stream: Stream, asked: Asked, turn: Turn, 
         return Ended("skipped", words, {"stream": stream.name})
     if newest is None:
         return Ended("green", f"NOTHING TO DO – no window of {stream.name} was ever due. {_next(stream, stands)}")
-    data = {"stream": stream.name, "cycle_id": newest["cycle_id"], "slot": newest["slot"]}
+    data = {name: newest[name] for name in ("stream", "cycle_id", "slot", "attempt")}
     if newest["cycle_status"] == CycleStatus.RUNNING:
         until = kst(newest["lease_until"])
         if turn.is_mine(newest["lease_owner"]):

@@ -35,7 +35,7 @@ def row(status: str = "SUCCESS", **facts: Any) -> dict[str, Any]:
     outcome = {"SUCCESS": "success", "FAILED": "failed_retriable", "BUDGET_EXHAUSTED": "success"}.get(status)
     return {
         "cycle_id": 7, "stream": STREAM.name, "mode": "poll", "slot": "2026-09-15T22:35:00Z", "run_id": None,
-        "run_date": date(2026, 9, 16), "window_start": datetime(2026, 9, 15, 22, 35, tzinfo=UTC),
+        "attempt": 1, "run_date": date(2026, 9, 16), "window_start": datetime(2026, 9, 15, 22, 35, tzinfo=UTC),
         "session_date": date(2026, 9, 15), "cycle_status": status, "outcome": outcome,
         "lease_owner": None, "lease_until": None, "next_eligible_at": None,
         "finished_at": NOW - timedelta(minutes=30) if is_over else None, "created_at": NOW - timedelta(hours=1),
