@@ -67,8 +67,7 @@ def here() -> Path:
     """
     folder = _here()
     folder.mkdir(mode=0o700, exist_ok=True)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+    if not _is_ours(folder):
         raise PermissionError(f"{folder} is not ours, so nothing is written there. Have it removed, or set TMPDIR.")
     return folder
 
@@ -109,6 +108,8 @@ def _drafts(roots: Roots) -> Iterator[Path]:
         (_place(cache, ".daybook/tmp"), ("get-*", "note-*")),
         (_here(), ("publish-*", "download-*", "upstream-*")),
     ):
+        if folder.is_relative_to(_here()) and not _is_ours(_here()):
+            continue
         for pattern in patterns:
             yield from sorted(folder.glob(pattern))
 
@@ -132,6 +133,14 @@ def _place(root: UPath, name: str) -> Path:
 
 def _here() -> Path:
     return Path(tempfile.gettempdir()) / f"daybook-{os.getuid()}"
+
+
+def _is_ours(folder: Path) -> bool:
+    try:
+        found = folder.lstat()
+    except FileNotFoundError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
 
 
 def _inside(path: Path) -> Iterator[os.stat_result]:

@@ -161,7 +161,14 @@ def test_what_cannot_be_removed_is_told_and_the_rest_goes(tmp_path: Path, monkey
     assert drafts.sweep(roots, never) == Swept(1, 4, "put-1: Permission denied")
 
 
-def test_a_folder_that_somebody_else_laid_in_the_way_is_refused(temporary: Path, tmp_path: Path) -> None:
-    (temporary / f"daybook-{os.getuid()}").symlink_to(tmp_path)
+def test_a_folder_that_somebody_else_laid_in_the_way_is_neither_written_nor_swept(
+    temporary: Path, tmp_path: Path
+) -> None:
+    theirs = tmp_path / "theirs" / "publish-1"
+    theirs.mkdir(parents=True)
+    aged(theirs.parent)
+    (temporary / f"daybook-{os.getuid()}").symlink_to(theirs.parent)
+    assert drafts.sweep(roots_in(tmp_path), never) == Swept()
+    assert theirs.exists()
     with pytest.raises(PermissionError, match="is not ours"):
         RawStore("memory://elsewhere").put([b"an answer"])
