@@ -156,6 +156,12 @@ def test_all_sets_of_pins_agree_and_the_image_has_celery_and_s3():
     assert set(image) <= set(up)
     for known in (ours, image):
         assert {name: up[name] for name in set(up) & set(known)} == {name: known[name] for name in set(up) & set(known)}
+    # What examples need is put into the same .venv.
+    drawing = pins("requirements-examples.txt")
+    assert "matplotlib" in drawing
+    assert {name: drawing[name] for name in set(drawing) & set(ours)} == {
+        name: ours[name] for name in set(drawing) & set(ours)
+    }
 
 
 def test_a_validator_that_is_installed_agrees(tmp_path):
