@@ -331,15 +331,21 @@ def test_a_value_that_is_published_no_more_is_withdrawn_and_may_come_back() -> N
     assert [row["is_withdrawn"] for row in found[VINTAGES.name]] == [True, True, False]
 
 
-@pytest.mark.parametrize("text", ["0.1234567890123456", "123456789012345678901234.5", "1E40"])
-def test_a_number_that_could_not_be_kept_exactly_is_rejected(text: str) -> None:
-    rows = [
-        ("2026-01-05", "9999-12-31", "2025-10-01", text),
-        ("2026-02-05", "9999-12-31", "2025-11-01", "0.123456789012345"),
+@pytest.mark.parametrize("text", ["-0.00871973561961632", "6.72727272727273E-13", "123456789012345678901234.5", "1E40"])
+def test_a_number_of_more_digits_than_fit_is_kept_as_it_is_written(text: str) -> None:
+    long = ("2026-01-05", "9999-12-31", "2025-10-01", text)
+    most = ("2026-02-05", "9999-12-31", "2025-11-01", "-0.355546266299747")
+    found = read("ZGDP/2026", values("2025-12-31", "9999-12-31", long, most))
+    assert [(row["value_text"], row["value"]) for row in found[VINTAGES.name]] == [
+        (text, None),
+        ("-0.355546266299747", Decimal("-0.355546266299747")),
     ]
-    window = vintages.read_pages([json.loads(values("2025-12-31", "9999-12-31", *rows))])
-    assert [each.reason for each in window.rejected] == [f"{text!r} has more digits than are kept exactly"]
-    assert [each.text for each in window.observations] == ["0.123456789012345"]
+
+
+def test_a_period_that_ends_before_it_begins_is_refused() -> None:
+    page = json.loads(values("9999-12-31", "2025-12-31", ("2026-01-05", "9999-12-31", "2025-10-01", "1")))
+    with pytest.raises(ParseError, match="before it begins"):
+        vintages.read_pages([page])
 
 
 def test_two_values_on_one_day_are_not_read() -> None:

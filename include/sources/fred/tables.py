@@ -32,7 +32,7 @@ VINTAGES = Table(
         Column(
             "value",
             "numeric",
-            "The same as a number; null where it is missing or withdrawn",
+            "The same as a number; null where it is missing or withdrawn, or has more digits than fit",
             nullable=True,
             precision=(DIGITS, DECIMALS),
         ),

@@ -170,6 +170,8 @@ def read_pages(pages: Sequence[dict[str, Any]]) -> Window:
     bounds = {(page["realtime_start"], page["realtime_end"]) for page in pages}
     forms = {(page["units"], page["output_type"]) for page in pages}
     start, end = day_of(first["realtime_start"]), day_of(first["realtime_end"])
+    if end < start:
+        raise ParseError(f"the real-time period ends on {end}, before it begins on {start}")
     if forms != {("lin", 1)}:
         raise ParseError(f"the values are in another form than was asked for: {sorted(map(str, forms))}")
     if len(counts) != 1 or len(bounds) != 1:
@@ -205,22 +207,11 @@ def _observation(item: dict[str, Any]) -> Observation:
     text = item["value"]
     if not isinstance(text, str) or not (text == MISSING or _NUMBER.fullmatch(text)):
         raise ParseError(f"{text!r} is not a value")
-    # Short and without an exponent, as nearly all are, a number fits for certain.
-    if len(text) > DECIMALS or "e" in text or "E" in text:
-        _check_digits(text)
     extra = {name: item[name] for name in item if name not in _OBSERVATION} if len(item) > len(_OBSERVATION) else None
     start, end = day_of(item["realtime_start"]), day_of(item["realtime_end"])
     if end < start:
         raise ParseError(f"it holds until {end}, which is before {start}")
     return Observation(day_of(item["date"]), text, start, end, extra)
-
-
-def _check_digits(text: str) -> None:
-    """Refuse a number that could not be kept exactly."""
-    value = Decimal(text)
-    exponent = value.as_tuple().exponent
-    if not isinstance(exponent, int) or -exponent > DECIMALS or value.adjusted() >= DIGITS - DECIMALS:
-        raise ParseError(f"{text[:60]!r} has more digits than are kept exactly")
 
 
 def day_of(text: str) -> date:
@@ -277,8 +268,16 @@ def news(periods: Sequence[Observation], start: date, end: date) -> Iterator[tup
 
 
 def number(text: str) -> Decimal | None:
-    """Return the number that a value's text is, None where it is published as missing."""
-    return None if text == MISSING else Decimal(text)
+    """Return the number that a value's text is, None where it is published as missing or has more digits than fit."""
+    if text == MISSING:
+        return None
+    value = Decimal(text)
+    # Short and without an exponent, as nearly all are, a number fits for certain.
+    if len(text) <= DECIMALS and "e" not in text.lower():
+        return value
+    exponent = value.as_tuple().exponent
+    fits = isinstance(exponent, int) and -exponent <= DECIMALS and value.adjusted() < DIGITS - DECIMALS
+    return value if fits else None
 
 
 def says_newest(answer: Answer) -> tuple[str, date] | None:
