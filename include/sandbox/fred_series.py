@@ -174,8 +174,8 @@ def _benchmarks(seed: int, like: Profile, released: list[tuple[date, date]], unt
     for year in range(like.kept_since.year + 1, until.year + 1):
         when = _work_day(date(year, 9, 24) if like.frequency == "Q" else date(year, 2, 7))
         chance = Random(f"{seed}/{like.series}/{year}/benchmark")
-        held = [day for day, release in released if release < when][-count:]
-        for number, day in enumerate(held):
+        held = [(number, day) for number, (day, release) in enumerate(released) if release < when][-count:]
+        for number, day in held:
             value = like.base + like.trend * number + chance.randint(-like.noise, like.noise)
             yield _at(like, when), day, _text(value, like)
 
