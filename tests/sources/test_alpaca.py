@@ -371,8 +371,11 @@ def test_what_is_no_page_is_refused() -> None:
 
 def test_the_plan_that_lacks_recent_data_is_no_fault_of_the_key() -> None:
     said = b'{"message":"subscription does not permit querying recent SIP data"}'
-    with pytest.raises(DefiniteRefusal, match=r"^ALPACA_PLAN: .*no fault of the key.*iex"):
-        bars.classify(answer(request(KEY), said, 403))
+    old = b'{"code":42210000,"message":"subscription does not permit querying data from the past 15 minutes"}'
+    for status, body in ((403, said), (422, old)):
+        with pytest.raises(DefiniteRefusal, match=r"^ALPACA_PLAN: .*no fault of the key.*iex"):
+            bars.classify(answer(request(KEY), body, status))
+    assert bars.classify(answer(request(KEY), b'{"message":"invalid feed"}', 422)) is AnswerClass.ERROR
 
 
 @pytest.mark.parametrize(

@@ -223,6 +223,7 @@ def test_columns_in_another_order_and_numbers_that_disagree_are_not_read(titles:
         (429, b"<html><p>Reference ID: 0.1.2.3</p></html>", True, AnswerClass.BLOCKED),
         (403, b"\xef\xbb\xbf<!DOCTYPE html><html>traffic limit</html>", True, AnswerClass.BLOCKED),
         (403, b'<?xml version="1.0"?>\n<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML"><html/>', True, AnswerClass.BLOCKED),
+        (404, b"<html><title>SEC.gov | Request Rate Threshold Exceeded</title></html>", False, AnswerClass.BLOCKED),
         (429, b"slow down", True, AnswerClass.ERROR),
         (200, b"<!-- x --> <!DOCTYPE html><html>undeclared automated tool</html>", True, AnswerClass.BLOCKED),
         (403, b"no words that anybody knows", True, AnswerClass.ERROR),

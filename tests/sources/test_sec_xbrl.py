@@ -169,6 +169,7 @@ def test_what_refers_to_nothing_or_is_no_number_is_rejected_by_its_place() -> No
         fact("1_000"),
         fact("5", at="bad"),
         fact("6"),
+        fact("<numerator>1</numerator><denominator>3</denominator>"),
     )
     assert [each.text for each in facts] == ["6"]
     assert sorted((each.position, each.reason) for each in instance.rejected) == [
@@ -177,6 +178,7 @@ def test_what_refers_to_nothing_or_is_no_number_is_rejected_by_its_place() -> No
         ("fact 2", "its unit is not there"),
         ("fact 3", "its value is no number"),
         ("fact 4", "its context is not there"),
+        ("fact 6", "its value is no number"),
     ]
     assert "us-gaap:Assets gone usd 1" in [each.text for each in instance.rejected]
 

@@ -37,7 +37,7 @@ def told(is_empty: Callable[[Answer], bool]) -> Callable[[Answer], AnswerClass]:
                 return AnswerClass.EMPTY if is_empty(answer) else AnswerClass.DATA
             except (msgspec.MsgspecError, RecursionError):
                 return AnswerClass.ERROR
-        if answer.status in (401, 403):
+        if answer.status in (401, 403, 422):
             _refuse(answer, is_page)
             return AnswerClass.BLOCKED if is_page and answer.status == 403 else AnswerClass.ERROR
         return AnswerClass.ERROR
@@ -49,13 +49,15 @@ def _refuse(answer: Answer, is_page: bool) -> None:
     """Raise where the answer says no for good; do nothing where it only might."""
     said = message(answer)
     lower = said.lower()
-    if answer.status == 403 and ("sip" in lower or "subscription" in lower or "past 15 minutes" in lower):
+    # Some clients were told so with 422.
+    of_plan = "subscription" in lower or "past 15 minutes" in lower
+    if (answer.status == 403 and "sip" in lower) or (answer.status in (403, 422) and of_plan):
         raise DefiniteRefusal(
             f"ALPACA_PLAN: the account's plan does not include this feed for so recent a time ({said!r}). It is no "
             "fault of the key. Set the feed to iex or subscribe to real-time SIP data; older times can be asked for "
             "as they are."
         )
-    if said or (answer.status == 401 and is_page):
+    if (said and answer.status != 422) or (answer.status == 401 and is_page):
         raise DefiniteRefusal(
             f"ALPACA_KEY: the key is not accepted (HTTP {answer.status}{f', {said!r}' if said else ''}). Put key and "
             "secret of a paper account into the login and password of connection alpaca; keys of a live account are "

@@ -65,7 +65,7 @@ def classify(answer: Answer) -> AnswerClass:
     if answer.status == 304:
         return AnswerClass.UNCHANGED
     said = told(answer)
-    if answer.status in (429, 403, 200) and said.is_block_page:
+    if answer.status in (429, 404, 403, 200) and said.is_block_page:
         return AnswerClass.BLOCKED
     if answer.status == 404 or (answer.status == 403 and said.is_absent):
         return AnswerClass.NOT_YET if answer.request.expected else AnswerClass.ABSENT

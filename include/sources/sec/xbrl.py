@@ -157,6 +157,9 @@ class _Reader:
             self._enter(UnitPart(attributes.get("id", ""), self._instance.units, self._namespaces))
         elif name == FOOTNOTES:
             self._enter(self._links)
+        elif self._fact is not None:
+            # What stands within a fact's own elements is not one word: a third is no thirteen.
+            self._texts.append(" ")
         elif not self._has_root:
             self._has_root = True
             if name != ROOT:
