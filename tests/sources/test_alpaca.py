@@ -603,6 +603,13 @@ def test_assets_are_read_with_all_that_they_say() -> None:
     assert set(first) == set(ASSETS.column_names)
 
 
+def test_a_list_of_which_no_asset_can_be_read_is_refused_once_and_not_asset_by_asset() -> None:
+    assets = [each | {"easy_to_borrow": None} for each in json.loads(fixture("assets.json"))]
+    with pytest.raises(ParseError, match="none of its 300 assets can be read; the first: is_easy_to_borrow is None"):
+        read_list(ASSETS_STREAM, json.dumps(assets * 100).encode())
+    assert read_list(ASSETS_STREAM, json.dumps(assets).encode()) == []
+
+
 def test_trading_days_have_their_hours_in_new_york_on_short_days_too() -> None:
     full, short, plain = read_list(CALENDAR_STREAM, fixture("calendar.json"))
     assert full["closes_at"] == datetime(2026, 11, 25, 21, 0, tzinfo=UTC)

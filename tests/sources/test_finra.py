@@ -202,6 +202,13 @@ def test_an_old_file_that_was_cut_takes_no_row_away(end: bytes) -> None:
     assert daily_file.classify(answer(file_request("FNYX", DAY), b"hello\r\n0\r\n")) is AnswerClass.DATA
 
 
+def test_a_file_of_which_no_row_can_be_read_is_refused_once_and_not_row_by_row() -> None:
+    rows = "".join(f"20260515|A{n}|1|0|9|Q|\n" for n in range(daily_file.MOST_REJECTED + 1))
+    body = f"Date|Symbol|ShortVolume|ShortExemptVolume|TotalVolume|Market\n{rows}{daily_file.MOST_REJECTED + 1}\n"
+    with pytest.raises(ParseError, match="none of its 201 rows can be read; the first, line 2: 7 fields"):
+        read(body.encode())
+
+
 def test_unknown_columns_are_kept_and_reported() -> None:
     parsed = read(fixture("one_column_more.txt"))
     assert parsed.unknown_columns == ("Venue",)

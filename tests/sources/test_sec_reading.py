@@ -208,6 +208,15 @@ def test_columns_in_another_order_and_numbers_that_disagree_are_not_read(titles:
     assert reason in rejected[0].reason
 
 
+def test_an_index_in_another_form_is_refused_once_and_not_line_by_line() -> None:
+    head = "CIK|Company Name|Form Type|Date Filed|Filename\n" + "-" * 80 + "\n"
+    line = "320193|A|10-K|2026-09-15|edgar/data/320193/0000320193-26-{:06d}.{}\n"
+    body = head + "".join(line.format(n, "txt" if n < 200 else "html") for n in range(401))
+    rejected: list[Any] = []
+    with pytest.raises(ParseError, match="201 of its lines cannot be read; the first, line 203"):
+        list(index.read(answer(feed_request(), body.encode()), rejected))
+
+
 # --- telling answers apart
 
 

@@ -23,6 +23,8 @@ PARSER_VERSION = 1
 HOST = "https://paper-api.alpaca.markets"
 ASSETS_KEY = "us_equity/assets"
 _YEAR = "calendar"
+# Where no asset can be read, so many are told one by one; more are another format, which is told once.
+MOST_REJECTED = 200
 
 
 def _is_empty(answer: Answer) -> bool:
@@ -74,7 +76,7 @@ def parse_assets(unit: Unit) -> Parsed:
     """Read the list.
 
     Raises:
-        ParseError: it is no list of assets.
+        ParseError: it is no list of assets, or none of many can be read.
     """
     rows, rejected, unknown = [], [], set[str]()
     for number, item in enumerate(_items(unit), start=1):
@@ -87,6 +89,8 @@ def parse_assets(unit: Unit) -> Parsed:
             continue
         unknown.update(extra)
         rows.append((*(row[name] for name in ASSETS.column_names), extra or None))
+    if len(rejected) > MOST_REJECTED and not rows:
+        raise ParseError(f"none of its {len(rejected):,} assets can be read; the first: {rejected[0].reason}")
     return Parsed((Batch(ASSETS, rows),), tuple(rejected), tuple(sorted(unknown)))
 
 

@@ -32,6 +32,9 @@ _EXEMPT_SINCE = date(2011, 2, 28)
 # from this date on a trailer must be there and must match.
 TRAILER_IS_ROW_COUNT_SINCE = date(2020, 1, 1)
 
+# Where no row can be read, so many of them are told one by one; more are another format, which is told once.
+MOST_REJECTED = 200
+
 _VOLUME = re.compile(r"[0-9]{1,14}(\.[0-9]{0,6})?|\.[0-9]{1,6}")
 _DATE = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})")
 _COUNT = re.compile(r"\s*([0-9]{1,9})\s*")
@@ -75,8 +78,8 @@ def parse(unit: Unit) -> Parsed:
     """Read one file.
 
     Raises:
-        ParseError: the file is not UTF-8, has no header that we know, lacks its trailer, or its trailer says
-            another number of rows.
+        ParseError: the file is not UTF-8, has no header that we know, lacks its trailer, its trailer says another
+            number of rows, or none of many rows can be read.
     """
     (answer,) = unit.answers
     facility = unit.key.partition("/")[0]
@@ -113,6 +116,9 @@ def parse(unit: Unit) -> Parsed:
             continue
         values["facility"] = facility
         rows.append((*(values.get(name) for name in names), values.get("extra")))
+    if len(rejected) > MOST_REJECTED and not rows:
+        first = rejected[0]
+        raise ParseError(f"none of its {len(rejected):,} rows can be read; the first, {first.position}: {first.reason}")
     return Parsed((Batch(SHORT_VOLUME, rows),), tuple(rejected), unknown)
 
 

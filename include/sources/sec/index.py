@@ -42,6 +42,8 @@ _TITLES = ("cik|", "form type", "company name")
 _PIPED = ("cik", "companyname", "formtype", "datefiled", "filename")
 # The shortest line of dashes stands behind a dozen lines at most; an index whose head is longer is something else.
 _LONGEST_HEAD = 40
+# So many lines that cannot be read are told one by one; more than can be read are another format, which is told once.
+MOST_REJECTED = 200
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,11 @@ def _has_head(lines: Iterator[str]) -> bool:
 
 
 def read(answer: Answer, rejected: list[Rejected]) -> Iterator[IndexRow]:
-    """Read a stored index as a stream, each row once however often it is listed."""
+    """Read a stored index as a stream, each row once however often it is listed.
+
+    Raises:
+        ParseError: see `rows`; or behind the rows, that most lines cannot be read.
+    """
     seen: set[tuple[str, int, str]] = set()
     with answer.body.open() as body:
         for row in rows(_lines(body), rejected):
@@ -180,6 +186,9 @@ def read(answer: Answer, rejected: list[Rejected]) -> Iterator[IndexRow]:
             if key not in seen:
                 seen.add(key)
                 yield row
+    if len(rejected) > max(MOST_REJECTED, len(seen)):
+        first = rejected[0]
+        raise ParseError(f"{len(rejected):,} of its lines cannot be read; the first, {first.position}: {first.reason}")
 
 
 def _values(row: IndexRow) -> tuple[object, ...]:
