@@ -78,7 +78,13 @@ class SyncDesk:
         return cycle.work(worker, stream, mode, run_id)
 
     def nap(self, seconds: float) -> None:
+        """Let time pass that a worker waits; its lease is renewed meanwhile, which it does by its own clock."""
         self.at(self.place.now() + timedelta(seconds=seconds))
+        self.clock.execute(
+            "update collect.cycles set lease_until = lease_until + make_interval(secs => %s)"
+            " where cycle_status = 'RUNNING'",
+            (seconds,),
+        )
 
     def at(self, instant: datetime) -> None:
         """Set the warehouse's clock, and with it the stand-in's."""
