@@ -273,6 +273,18 @@ def test_a_text_that_is_another_filings_is_asked_for_again_and_nothing_of_it_is_
                 stream.parse(Unit(request.unit, request.session_date, (given,)))
 
 
+def test_a_header_that_was_cut_gives_no_part_of_a_name() -> None:
+    _, _, headers = chosen({})
+    body = (FIXTURES / "sec" / "submission.txt").read_bytes()
+    (request,) = headers.plan(Ask(Mode.POLL, pending=(KEY,)))
+    whole = body.index(b"</SEC-HEADER>")
+    for cut in range(200, whole, whole // 8):
+        with pytest.raises(ParseError, match="its header does not end"):
+            headers.parse(Unit(request.unit, request.session_date, (answer(request, body[:cut]),)))
+    for enough in (body[: whole + 20], body):
+        headers.parse(Unit(request.unit, request.session_date, (answer(request, enough),)))
+
+
 def test_an_inline_page_without_its_instance_leads_to_it_and_is_not_taken_for_no_xbrl() -> None:
     """Pain: the instance is made after acceptance; its absence is not "no XBRL"."""
     _, facts, _ = chosen({})

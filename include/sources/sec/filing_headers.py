@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
-from include.contract import Batch, Parsed, Unit
+from include.contract import Batch, Parsed, ParseError, Unit
 from include.sources.sec import headers, submission
 from include.sources.sec.filing_plans import is_index
 from include.sources.sec.filing_tables import FIELDS, FORMER_NAMES, HEADERS, PARTIES
@@ -26,13 +26,15 @@ def parse(unit: Unit) -> Parsed:
     """Read the header of a submission; the index of a day gives no rows here.
 
     Raises:
-        ParseError: it is no submission, or another filing's.
+        ParseError: it is no submission, another filing's, or was cut off in its header.
     """
     answer = unit.answers[0]
     if is_index(answer.request):
         return Parsed(batches=())
     with answer.body.open() as body:
         found = submission.read(body)
+    if not found.has_all_of_header:
+        raise ParseError("its header does not end: the text was cut off")
     header = headers.parse(found.header)
     insist_on_the_filing(found, header, unit)
     accession, filed = accession_of(unit), filed_date(header, unit)

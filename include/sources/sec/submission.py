@@ -27,6 +27,8 @@ _LONGEST_HEADER = 16 << 20
 # So much of a document tells what it is.
 _HEAD = 1 << 13
 
+# A header by itself, without its first lines.
+_BARE = (b"<ACCEPTANCE-DATETIME>", b"ACCESSION NUMBER:")
 _STARTS = (
     b"<SEC-DOCUMENT>",
     b"<IMS-DOCUMENT>",
@@ -35,9 +37,7 @@ _STARTS = (
     b"<SUBMISSION>",
     b"<DOCUMENT>",
     b"-----BEGIN PRIVACY",
-    # A header by itself, without its first lines.
-    b"<ACCEPTANCE-DATETIME>",
-    b"ACCESSION NUMBER:",
+    *_BARE,
 )
 _CLOSINGS = (b"</SEC-DOCUMENT>", b"</IMS-DOCUMENT>", b"</SUBMISSION>", b"-----END PRIVACY-ENHANCED MESSAGE-----")
 _WRAPPER = re.compile(rb"<(XBRL|XML|PDF|JSON)>[ \t]*(?:\r\n|\r|\n)?")
@@ -81,8 +81,9 @@ class Submission:
     """A submission that is being read: its header is there at once, its documents come one after the other.
 
     `header` is the header's text, empty where there is none; `is_pem` says that it came as privacy-enhanced mail;
-    `accession` and `released_on` (eight digits) are those of its first line, None where it has none. `is_whole` says,
-    once all documents were read, whether its own end was there; without a header it has none.
+    `accession` and `released_on` (eight digits) are those of its first line, None where it has none.
+    `has_all_of_header` says whether the header ends before the text does. `is_whole` says, once all documents were read,
+    whether its own end was there; without a header it has none.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -104,6 +105,8 @@ class Submission:
             what = "nothing" if not start else f"{start[:60].decode('ascii', 'replace')!r}"
             raise ParseError(f"it is no submission: it begins with {what}")
         self.is_whole = start.startswith(b"<DOCUMENT>")
+        # A header by itself, without its first lines, has no end of its own.
+        self.has_all_of_header = start.startswith(_BARE)
         self.header, self.accession, self.released_on = self._read_header()
 
     def _read_header(self) -> tuple[str, str | None, str | None]:
@@ -111,8 +114,10 @@ class Submission:
         accession, released, size, in_mail = None, None, 0, self.is_pem
         while (line := self._text.line()) is not None:
             if line.strip() == b"<DOCUMENT>":
-                self._known = 1
+                self._known, self.has_all_of_header = 1, True
                 break
+            if line.startswith((b"</SEC-HEADER>", b"</IMS-HEADER>", b"</SUBMISSION>")):
+                self.has_all_of_header = True
             in_mail = in_mail and not line.lstrip().startswith(b"<")
             if in_mail:
                 continue
