@@ -82,8 +82,8 @@ class Submission:
 
     `header` is the header's text, empty where there is none; `is_pem` says that it came as privacy-enhanced mail;
     `accession` and `released_on` (eight digits) are those of its first line, None where it has none.
-    `has_all_of_header` says whether the header ends before the text does. `is_whole` says, once all documents were read,
-    whether its own end was there; without a header it has none.
+    `has_all_of_header` says whether the header ends before the text does. `is_whole` says, once all documents were
+    read, whether its own end was there; without a header it has none.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
