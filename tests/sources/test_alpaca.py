@@ -275,6 +275,15 @@ def test_who_has_bars_that_cannot_be_read_is_not_said_to_have_none() -> None:
     assert [row["symbol"] for row in rows_of(parsed, 1)] == ["MSFT"]
 
 
+def test_bars_of_which_none_can_be_read_are_refused_once_and_not_bar_by_bar() -> None:
+    stamps = [f"2026-09-15T{hour:02}:{minute:02}:00Z" for hour in range(8, 12) for minute in range(60)]
+    minutes = [bar(stamp, c="many") for stamp in stamps]
+    with pytest.raises(ParseError, match="none of its 240 bars can be read; the first, AAPL raw page 1 bar 1"):
+        read("AAPL/1Min-sip/2026-09-15", page({"AAPL": minutes}))
+    parsed = read("AAPL/1Min-sip/2026-09-15", page({"AAPL": [*minutes, bar("2026-09-15T13:30:00Z")]}))
+    assert (len(rows_of(parsed)), len(parsed.rejected)) == (1, 240)
+
+
 def test_a_day_that_does_not_begin_at_midnight_in_new_york_is_another_days_and_is_rejected() -> None:
     for stamp in ("2026-09-15T00:00:00Z", "2026-09-15T05:00:00Z", "2026-09-15T13:30:00Z"):
         parsed = read(KEY, page({"AAPL": [bar("2026-09-14T04:00:00Z"), bar(stamp)]}))

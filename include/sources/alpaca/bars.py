@@ -23,6 +23,8 @@ from include.sources.alpaca.tables import DAILY_ASKED_NONE, DAILY_BARS, INTRADAY
 PARSER_VERSION = 1
 FIRST_SESSION = date(2016, 1, 4)
 _FRESH = timedelta(days=100)
+# Where no bar can be read, so many are told one by one; more are another format, which is told once.
+MOST_REJECTED = 200
 
 _Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -113,19 +115,26 @@ class _Findings:
     closes: dict[str, dict[str, list[tuple[datetime, float]]]]
     rejected: list[Rejected]
     unknown: set[str]
+    kept: int = 0
 
 
 def parse(unit: Unit) -> Parsed:
     """Read all pages of a unit.
 
     Raises:
-        ParseError: a page is no JSON of the form that is known, or it is not known what was asked for.
+        ParseError: a page is no JSON of the form that is known, none of many bars can be read, or it is not known what
+            was asked for.
     """
     about = unit.answers[0].request.about
     if not about:
         raise ParseError("it is not known what was asked for: the fetch has no description")
     findings = _Findings({}, {}, [], set())
     pages = tuple(_look_at(answer, findings) for answer in unit.answers)
+    if len(findings.rejected) > MOST_REJECTED and not findings.kept:
+        first = findings.rejected[0]
+        raise ParseError(
+            f"none of its {len(findings.rejected):,} bars can be read; the first, {first.position}: {first.reason}"
+        )
     is_daily = _is_daily(about)
     return Parsed(
         batches=(
@@ -174,12 +183,14 @@ def _look_at(answer: Answer, findings: _Findings) -> _Page:
     page = _Page(about, body, is_simple)
     if bars is not None and is_simple:
         seen.update(symbol for symbol, found in bars.items() if found)
+        findings.kept += sum(map(len, bars.values()))
         if _is_daily(about):
             closes = findings.closes.setdefault(about["adjustment"], {})
             for symbol, found in bars.items():
                 closes.setdefault(symbol, []).extend([(bar.t, bar.c) for bar in found])
         return page
     for row in _slowly(page, findings):
+        findings.kept += 1
         findings.closes.setdefault(about["adjustment"], {}).setdefault(row[1], []).append((row[3], float(row[10])))
     return page
 
