@@ -374,6 +374,11 @@ def test_membership_is_dated() -> None:
     assert [form for form in ("10-K", "10-K/A", "4", "4/A", "10-KT", "8-K") if some.wants_form(form)] == [
         "10-K", "10-K/A", "4", "4/A",
     ]  # fmt: skip
+    for named in ("SC 13G", "SCHEDULE 13G"):
+        renamed = universe.policy({"forms": [named, "SC 13D/A"]}, None)
+        assert all(renamed.wants_form(form) for form in ("SC 13G", "SC 13G/A", "SCHEDULE 13G", "SCHEDULE 13G/A"))
+        assert renamed.wants_form("SCHEDULE 13D/A")
+        assert not renamed.wants_form("SCHEDULE 13D")
     everybody = universe.policy({}, None)
     assert everybody.wants_form("8-K")
     assert everybody.wants_documents(1, DAY)

@@ -18,6 +18,8 @@ MEMBERS = "config/sec_sp500.yaml"
 
 ALL, SP500 = "all", "sp500"
 EXCHANGES = ("nasdaq", "nyse")
+# Forms that were renamed: whoever asks for the one wants what followed it, and the other way round.
+RENAMED = {"SC 13D": "SCHEDULE 13D", "SC 13G": "SCHEDULE 13G"}
 
 
 class UniverseUnfit(Exception):
@@ -41,7 +43,8 @@ class Member:
 class Policy:
     """What is collected whole (`documents`) and who is followed one by one (`companies`): tiers or lists by name.
 
-    `forms` limits what is collected whole to some form types and their amendments; all of them where it is empty.
+    `forms` limits what is collected whole to some form types, under their old and new names, and their amendments; all
+    of them where it is empty.
     `docs` says whose annual and quarterly reports of these are cut into items.
     """
 
@@ -129,7 +132,10 @@ def _forms(given: Any) -> frozenset[str]:
     # YAML reads a bare 4 as a number.
     if isinstance(given, str) or not isinstance(given, Sequence) or not given:
         raise UniverseUnfit(f"{CONFIGURATION}: forms must be all, or a list such as [10-K, 8-K, '4'].")
-    return frozenset(str(form) for form in given)
+    forms = {str(form) for form in given}
+    for old, new in (*RENAMED.items(), *((new, old) for old, new in RENAMED.items())):
+        forms |= {new + end for end in ("", "/A") if old + end in forms}
+    return frozenset(forms)
 
 
 def _members(file: str, name: str, companies: Any) -> tuple[Member, ...]:
