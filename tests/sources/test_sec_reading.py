@@ -236,6 +236,8 @@ def test_an_index_in_another_form_is_refused_once_and_not_line_by_line() -> None
         (429, b"slow down", True, AnswerClass.ERROR),
         (200, b"<!-- x --> <!DOCTYPE html><html>undeclared automated tool</html>", True, AnswerClass.BLOCKED),
         (403, b"no words that anybody knows", True, AnswerClass.ERROR),
+        (403, b"<!-- x -->" * 300 + b"<html>", True, AnswerClass.BLOCKED),
+        (200, b"<!-- x -->" * 300 + b"no page", True, AnswerClass.DATA),
         (503, b"<html><title>SEC.gov | File Unavailable</title></html>", True, AnswerClass.ERROR),
         (200, b"", True, AnswerClass.ERROR),
         (200, b" \n", True, AnswerClass.ERROR),

@@ -77,6 +77,11 @@ def test_a_real_report_gives_its_items_and_every_line_is_in_one(name: str, items
     assert sum(len(each.lines) + (each.item is not None) for each in found) == len(lines)
 
 
+def test_comments_that_are_never_closed_hide_nothing_and_cost_nothing() -> None:
+    text = "<html><body><!-- a -->one" + "<!-- " * 40_000 + "<p>Item 7. Discussion</p>two</body></html>"
+    assert [(each.item, each.text) for each in sections.cut(sections.lines_of(text))][-1] == ("7", "two")
+
+
 def test_whose_reports_are_cut_is_configured() -> None:
     watched = docs.stream(policy({"docs": "mine", "lists": {"mine": [320193]}}, None))
     subjects = tuple(f"0000000001-26-00000{each}/{cik}/2026-03-0{each} 10-K" for each, cik in ((1, 320193), (2, 7)))

@@ -13,7 +13,8 @@ from include.contract import Answer, AnswerClass, AnswerError
 _STORE_SAYS = re.compile(rb"<Error>\s*<Code>(AccessDenied|NoSuchKey)</Code>")
 # Some pages begin with a mark of the byte order, an XML declaration or a comment.
 _PAGE = re.compile(
-    rb"^(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)", re.IGNORECASE | re.DOTALL
+    rb"^(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--(?:(?!-->).)*-->\s*)*<(?:!doctype\s+html|html)",
+    re.IGNORECASE | re.DOTALL,
 )
 _BLOCK_WORDS = (b"request rate threshold", b"undeclared automated tool", b"reference id:", b"traffic limit")
 _HEAD = 4096

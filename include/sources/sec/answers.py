@@ -14,7 +14,8 @@ from include.contract import Answer, AnswerClass, AnswerError
 _STORE_SAYS = re.compile(rb"<Error>\s*<Code>(AccessDenied|NoSuchKey)</Code>")
 # Some pages begin with a mark of the byte order, an XML declaration or a comment.
 _HTML = re.compile(
-    rb"^(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)", re.IGNORECASE | re.DOTALL
+    rb"^(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--(?:(?!-->).)*-->\s*)*<(?:!doctype\s+html|html)",
+    re.IGNORECASE | re.DOTALL,
 )
 _TITLE = re.compile(rb"<title>([^<]{0,200})", re.IGNORECASE)
 _HEAD = 4096

@@ -85,6 +85,9 @@ def _line(text: str) -> str:
 
 
 def _texts(document: str) -> Iterator[str]:
+    # A comment that is never closed is none; looking for the end of each of many would take for ever.
+    closed = max(document.rfind("-->"), 0)
+    document = document[:closed] + document[closed:].replace("<!--", "<!")
     if not re.search(r"<(?:html|body|div|p|font|span)\b", document[:200_000], re.IGNORECASE):
         # Pages of old text are marked by tags of their own.
         yield from _TOKEN.sub("", document).split("\n")
