@@ -156,7 +156,7 @@ def _play(running: Running, options: stack.Options) -> bool:
 
 def _snapshot_line(running: Running) -> Line:
     """Let it strike nine in Seoul, have the snapshot taken, and say what it says."""
-    if again := _due_later():
+    if again := due_later():
         _let_time_pass(running, LAST_WINDOWS_IN)
         for dag_id in again:
             _run(running, dag_id, {})
@@ -194,7 +194,7 @@ def _analyses(running: Running) -> dict[str, Any]:
     return row
 
 
-def _due_later() -> list[str]:
+def due_later() -> list[str]:
     """Name the DAGs that have a window due by nine which begins after the demo does: those of many windows a day."""
     nine = DEMO_START.replace(hour=9, minute=0)
     found: dict[str, None] = {}

@@ -14,6 +14,7 @@ import shutil
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,9 +27,12 @@ import psutil
 import pytest
 
 from include import registry
+from include.contract import Stream
 from include.engine import db
 from include.local import processes
+from include.local.demo import LAST_WINDOWS_IN, due_later
 from include.local.state import open_state
+from include.outputs import releases
 from tests.e2e.conftest import RealStack, bring_up
 
 pytestmark = [
@@ -44,9 +48,10 @@ FIRST = LAST - timedelta(days=int(os.environ.get("TOPOLOGY_DAYS", "60")))
 WAIT_SECONDS = 900.0
 # Airflow gives a killed task up after a minute without a heartbeat, looks every ten seconds, and tries again after 20.
 TAKEN_OVER_SECONDS = 240.0
+# Its first windows wait until DART's list was read.
+AFTER_THE_LIST = "dart_sync"
 # What an upstream answers by the minute at which it is asked: two runs ask at two instants.
 BY_THE_MINUTE = ("dart.", "alpaca.bars_1m", "sec.")
-RECEIVED = re.compile(r"\[([0-9a-f-]{36})\] received")
 
 
 @dataclass
@@ -59,10 +64,10 @@ class Cost:
 
 @dataclass
 class Outcome:
-    """What a run left: rows of each table and files for the Hub as hashes, and what its pieces took."""
+    """What a run left: rows of each table as a hash, those of files for the Hub counted, and what its pieces took."""
 
     tables: dict[str, Any]
-    files: dict[str, str]
+    files: dict[str, int]
     costs: dict[str, Cost]
 
 
@@ -118,20 +123,11 @@ def ended(stack: RealStack, dag_id: str, run_id: str) -> dict[str, Any]:
     return stack.eventually(lambda: stack._over(dag_id, run_id), f"{dag_id} {run_id} to end", WAIT_SECONDS)
 
 
-def hands(stack: RealStack, dag_id: str, run_id: str, task: str) -> dict[str, set[str]]:
-    """Tell by the workers' own logs which one was given which tasks, tries that were killed included."""
-    tries = stack.rows(
-        "select external_executor_id as id, task_id || '[' || map_index || ']' as task from task_instance"
-        " where dag_id = %s and run_id = %s and task_id like %s and external_executor_id is not null"
-        " union select external_executor_id, task_id || '[' || map_index || ']' from task_instance_history"
-        " where dag_id = %s and run_id = %s and task_id like %s and external_executor_id is not null",
-        dag_id, run_id, task, dag_id, run_id, task, database=stack.metadata,
-    )  # fmt: skip
-    found: dict[str, set[str]] = {}
-    for log in sorted((stack.directory / "logs").glob("worker-*.log")):
-        given = set(RECEIVED.findall(log.read_text(errors="replace")))
-        found[log.stem] = {row["task"] for row in tries if row["id"] in given}
-    return found
+def hands(stack: RealStack, dag_id: str, run_id: str) -> dict[str, Counter[str]]:
+    """Count by the workers' own logs which one was given lanes of which streams how often."""
+    given = re.compile(rf"task_id='(\w+_lanes)', dag_id='{dag_id}', run_id='{re.escape(run_id)}'")
+    logs = sorted((stack.directory / "logs").glob("worker-*.log"))
+    return {log.stem: Counter(given.findall(log.read_text(errors="replace"))) for log in logs}
 
 
 def kill(stack: RealStack, name: str) -> None:
@@ -188,10 +184,25 @@ def backfill(stack: RealStack, is_hurt: bool) -> str:
     return run_id
 
 
-def snapshot(stack: RealStack) -> None:
-    """Let it strike nine and have the snapshot taken."""
+def polled(stack: RealStack, streams: list[Stream]) -> None:
+    """Poll streams side by side; what waits for a later try, as it came before what it needs, is asked again now."""
     with db.transaction(stack.warehouse, application="a test") as connection:
-        connection.execute(db.query("demo.let_time_pass"), {"before": timedelta(seconds=8)})
+        connection.execute(db.query("demo.ask_again_now"), {"streams": [stream.name for stream in streams]})
+    runs = {dag_id: stack.trigger(dag_id) for dag_id in dict.fromkeys(stream.job_name for stream in streams)}
+    states = {dag_id: ended(stack, dag_id, run_id)["state"] for dag_id, run_id in runs.items()}
+    assert set(states.values()) == {"success"}, states
+
+
+def let_time_pass(stack: RealStack, before_nine: timedelta) -> None:
+    with db.transaction(stack.warehouse, application="a test") as connection:
+        connection.execute(db.query("demo.let_time_pass"), {"before": before_nine})
+
+
+def snapshot(stack: RealStack) -> None:
+    """Let it strike nine and have the snapshot taken, of what was due by then."""
+    let_time_pass(stack, LAST_WINDOWS_IN)
+    polled(stack, [stream for stream in registry.streams() if stream.job_name in due_later()])
+    let_time_pass(stack, timedelta(seconds=8))
     ended(stack, "sla_capture", stack.trigger("sla_capture"))
     with db.transaction(stack.warehouse, application="a test") as connection:
         found = connection.execute(db.query("demo.snapshot")).fetchone()
@@ -208,27 +219,30 @@ def published(stack: RealStack) -> bool:
 
 
 def held(stack: RealStack) -> Outcome:
-    """What the tables and the Hub hold."""
-    tables = {}
-    for source in registry.sources():
-        for stream in source.streams:
-            if stream.name.startswith(BY_THE_MINUTE):
-                continue
-            for table in stream.tables:
-                columns = ", ".join(f'"{name}"' for name in table.column_names)
-                (row,) = stack.rows(
-                    f'select count(*) as n, md5(string_agg(t::text, chr(10) order by t::text collate "C")) as md5'
-                    f" from (select {columns} from {table.qualified}) t"
-                )
-                tables[table.qualified] = (row["n"], row["md5"])
+    """What the tables and the Hub hold.
+
+    Of a file only its rows are counted: when something was collected stands in it. What EDGAR's files are, byte for
+    byte, the made files say.
+    """
+    tables: dict[str, Any] = {}
+    theirs = [each for each in registry.streams() if not each.name.startswith(BY_THE_MINUTE)]
+    for table in (table for stream in theirs for table in stream.tables):
+        columns = ", ".join(f'"{name}"' for name in table.column_names)
+        (row,) = stack.rows(
+            f'select count(*) as n, md5(string_agg(t::text, chr(10) order by t::text collate "C")) as md5'
+            f" from (select {columns} from {table.qualified}) t"
+        )
+        tables[table.qualified] = (row["n"], row["md5"])
     made = stack.rows("select stream, unit, rows, encode(sha256, 'hex') as sha256 from collect.made_files")
     tables["made files"] = sorted(tuple(row.values()) for row in made)
-    left_out = {source.name for source in registry.sources() for stream in source.streams
-                if stream.name.startswith(BY_THE_MINUTE)}  # fmt: skip
-    files = stack.rows("select path, encode(sha256, 'hex') as sha256 from publish.files where state = 'published'")
-    return Outcome(
-        tables, {row["path"]: row["sha256"] for row in files if row["path"].partition("/")[0] not in left_out}, {}
+    known = {stream.name for stream in theirs} | tables.keys()
+    comparable = [each.name for each in releases.RELEASES if known.issuperset({*each.tables, each.made_by} - {""})]
+    files = stack.rows(
+        "select distinct on (path) path, rows from publish.files where state = 'published' and release = any(%s)"
+        " order by path, file_id desc",
+        comparable,
     )
+    return Outcome(tables, {row["path"]: row["rows"] for row in files}, {})
 
 
 def play(directory: Path, executor: tuple[str, ...], is_hurt: bool) -> Outcome:
@@ -237,10 +251,8 @@ def play(directory: Path, executor: tuple[str, ...], is_hurt: bool) -> Outcome:
     with bring_up(directory, demo=True, executor=executor) as stack, Cpu(stack) as cpu:
         ended(stack, "dispatch", stack.trigger("dispatch"))
         with taking(costs["polls"], cpu):
-            jobs = dict.fromkeys(stream.job_name for source in registry.sources() for stream in source.streams)
-            runs = {dag_id: stack.trigger(dag_id) for dag_id in jobs}
-            states = {dag_id: ended(stack, dag_id, run_id)["state"] for dag_id, run_id in runs.items()}
-        assert set(states.values()) == {"success"}, states
+            polled(stack, [stream for stream in registry.streams() if stream.job_name != AFTER_THE_LIST])
+            polled(stack, [stream for stream in registry.streams() if stream.job_name == AFTER_THE_LIST])
         with taking(costs["backfill"], cpu):
             past = backfill(stack, is_hurt)
         with taking(costs["edgar"], cpu):
@@ -250,7 +262,7 @@ def play(directory: Path, executor: tuple[str, ...], is_hurt: bool) -> Outcome:
             )  # fmt: skip
             assert ended(stack, "edgar", again)["state"] == "success"
         if executor and WORKERS > 1:
-            for given in (hands(stack, "finra", past, "%lanes"), hands(stack, "edgar", again, "%lanes")):
+            for given in (hands(stack, "finra", past), hands(stack, "edgar", again)):
                 print(given, flush=True)
                 assert sum(bool(tasks) for tasks in given.values()) >= 2, given
         snapshot(stack)
