@@ -173,6 +173,9 @@ def test_what_is_odd_is_read_like_anything_else(body: bytes, count: int) -> None
         ((ROW % ("1", "")).replace("2025-12-31", "2025-13-31"), "end is no day"),
         ((ROW % ("1", "")).replace('"end":"2025-12-31",', ""), "end is no day"),
         ((ROW % ("1", "")).replace('"accn":"0000000001-26-000001",', ""), "accn is missing"),
+        ((ROW % ("1", "")).replace('"0000000001-26-000001"', '""'), "accn is missing"),
+        ((ROW % ("1", "")).replace('"0000000001-26-000001"', "[]"), "accn is no text"),
+        ((ROW % ("1", "")).replace('"val"', '"value"'), "val is missing"),
         ((ROW % ("1", "")).replace("2026-02-01", ""), "filed is no day"),
         ((ROW % ("1", "")).replace("2025,", "99999999999,"), "fy is no year"),
     ],
@@ -181,6 +184,14 @@ def test_a_row_that_is_no_fact_is_put_aside_with_the_reason_and_the_others_stay(
     file, facts = made(of(bad + "," + ROW % ("7", "")), 1)
     assert [row[8] for row in rows_of(file)] == ["7"]
     assert [(each.reason, each.position) for each in facts.rejected] == [(why, "us-gaap:Assets USD 1")]
+
+
+def test_a_concept_whose_rows_stand_under_another_name_is_put_aside() -> None:
+    file, facts = made(of(ROW % ("1", "")).replace(b'"units"', b'"measures"'), 1)
+    assert rows_of(file) == []
+    assert [(each.reason, each.position) for each in facts.rejected] == [
+        ("it has no units, but 'measures'", "us-gaap:Assets")
+    ]
 
 
 def test_fields_that_nobody_knows_are_told_and_lose_nothing() -> None:
@@ -200,6 +211,7 @@ def test_fields_that_nobody_knows_are_told_and_lose_nothing() -> None:
         (of("", cik="2"), "named as that of 0000000001"),
         (of("", cik="null"), "named as that of"),
         (b'{"cik":1,"facts":[]}', "taxonomy"),
+        (of(ROW % ("1", "")).replace(b'"facts"', b'"data"'), "may be them under another name"),
     ],
 )
 def test_what_is_no_document_of_the_company_is_refused_in_words(body: bytes, why: str) -> None:

@@ -135,6 +135,21 @@ def test_lines_that_do_not_fit_are_rejected_alone_and_odd_ones_are_kept_and_flag
             made("pre", wrong)
 
 
+def test_a_file_without_a_column_that_all_have_is_refused_and_no_count_is_below_nothing() -> None:
+    for name, layout in set_files.LAYOUTS.items():
+        columns = [column for column, _, _ in layout.columns]
+        for lacking in (*layout.key, *layout.needed):
+            head = "\t".join("other" if column == lacking else column for column in columns) + "\n"
+            if lacking in ("segments", "coreg"):
+                assert made(name, head)[0] == []
+                continue
+            with pytest.raises(ParseError, match=rf"lacks {lacking}$"):
+                made(name, head)
+    head = "\t".join(column for column, _, _ in set_files.NUM.columns) + "\n"
+    rows, said = made("num", head + "a\tCash\tus-gaap/2026\t20260630\t-1\tUSD\t\t\t7\t\n")
+    assert (rows, [each.reason for each in said.rejected]) == ([], ["qtrs is no whole number"])
+
+
 @pytest.fixture
 def desk(place: Callable[[], Place], sandbox: Start, tmp_path: Path) -> Desk:
     here = place()

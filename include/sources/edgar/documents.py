@@ -12,10 +12,10 @@ it is read again field by field, which takes several times as long and gives the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 
@@ -41,18 +41,18 @@ Form = Literal[
 ]  # fmt: skip
 
 
-class Fact(msgspec.Struct, gc=False, order=True, forbid_unknown_fields=True):
+class Fact(msgspec.Struct, gc=False, order=True, forbid_unknown_fields=True, kw_only=True):
     """A row as written; the order of the fields is that of the rows."""
 
     end: str
-    accn: str
+    accn: Annotated[str, msgspec.Meta(min_length=1)]
     filed: str
     start: str = ""
     fy: int | None = None
     fp: Period | None = None
     form: Form | None = None
     frame: str | None = None
-    val: msgspec.Raw = msgspec.Raw(b"null")
+    val: msgspec.Raw
 
 
 class _Concept(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -174,6 +174,8 @@ def _read_loosely(body: bytes, cik: int) -> Facts:
     _check_cik(_plain(document["cik"]), cik)
     facts = Facts(cik, _text(document.get("entityName")))
     facts.unknown += [name for name in document if name not in ("cik", "entityName", "facts")]
+    if "facts" not in document and (name := _renamed(document, ("cik", "entityName"))):
+        raise ParseError(f"it has no facts, but {name[:40]!r}, which may be them under another name")
     try:
         taxonomies = _LOOSE_FACTS.decode(document["facts"]) if "facts" in document else None
     except msgspec.DecodeError as error:
@@ -183,6 +185,9 @@ def _read_loosely(body: bytes, cik: int) -> Facts:
         for concept, about in sorted((concepts or {}).items()):
             unknown |= dict.fromkeys(f"concept.{name}" for name in about if name not in _OF_CONCEPT)
             where = f"{taxonomy}:{concept}"
+            if "units" not in about and (name := _renamed(about, _OF_CONCEPT)):
+                facts.reject(where, f"it has no units, but {name[:40]!r}", bytes(about[name]))
+                continue
             try:
                 units = _LOOSE_UNITS.decode(about["units"]) if "units" in about else None
             except msgspec.DecodeError as error:
@@ -202,18 +207,25 @@ def _read_loosely(body: bytes, cik: int) -> Facts:
     return facts
 
 
+def _renamed(of: dict[str, msgspec.Raw], known: Collection[str]) -> str | None:
+    """Name a field that nobody knows and that holds what the one that is missing may have held."""
+    return next((name for name, raw in of.items() if name not in known and bytes(raw)[:1] in (b"{", b"[")), None)
+
+
 class _NoFact(Exception):
     """A row lacks what makes it a fact; the text says what."""
 
 
 def _fact(row: dict[str, msgspec.Raw]) -> Fact:
-    value = bytes(row.get("val", b"null"))
+    if "val" not in row:
+        raise _NoFact("val is missing")
+    value = bytes(row["val"])
     if not _NUMBER.match(value) and value != b"null":
         raise _NoFact("val is no number")
     end, accn, filed = (_text(row.get(name)) for name in ("end", "accn", "filed"))
     start = _text(row.get("start"))
-    if not accn:
-        raise _NoFact("accn is missing")
+    if not accn or not bytes(row["accn"]).startswith(b'"'):
+        raise _NoFact("accn is missing" if not accn else "accn is no text")
     for name, day in (("end", end), ("filed", filed), *((("start", start),) if start else ())):
         if not is_day(day):
             raise _NoFact(f"{name} is no day")

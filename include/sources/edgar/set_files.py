@@ -34,7 +34,7 @@ ROWS, MOST_REJECTED = 65_536, 200
 MOST_UNFIT = 1
 DUPLICATE, NOT_UTF8 = "duplicate_key", "not_utf8"
 _DAY = re.compile(r"[0-9]{8}")
-_WHOLE = re.compile(r"-?[0-9]{1,18}")
+_WHOLE = re.compile(r"[0-9]{1,18}")
 # Decimal itself would also take blanks, underscores and the digits of other scripts.
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _INSTANT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(?:\.0+)?")
@@ -42,10 +42,14 @@ _INSTANT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}(?::[0-9]{2
 
 @dataclass(frozen=True)
 class Layout:
-    """A member's columns as (name, kind, what it is), and those that should name a line."""
+    """A member's columns as (name, kind, what it is), those that should name a line, and others that say what it is of.
+
+    A file without one of `key` or `needed` is refused, but for columns of the key that were added over the years.
+    """
 
     columns: tuple[tuple[str, str, str], ...]
     key: tuple[str, ...]
+    needed: tuple[str, ...]
 
 
 SUB = Layout(
@@ -88,6 +92,7 @@ SUB = Layout(
         ("aciks", "text", "Numbers of the others, with blanks between them; may be cut"),
     ),
     ("adsh",),
+    ("cik", "name", "form", "filed", "accepted"),
 )
 PRE = Layout(
     (
@@ -103,6 +108,7 @@ PRE = Layout(
         ("negating", "flag", "Whether it was shown with its sign reversed; values are not reversed"),
     ),
     ("adsh", "report", "line"),
+    ("stmt", "tag", "version", "plabel"),
 )
 TAG = Layout(
     (
@@ -117,6 +123,7 @@ TAG = Layout(
         ("doc", "text", "Its definition"),
     ),
     ("tag", "version"),
+    ("custom", "abstract", "datatype"),
 )
 NUM = Layout(
     (
@@ -132,6 +139,7 @@ NUM = Layout(
         ("footnote", "text", "Footnote; may be cut"),
     ),
     ("adsh", "tag", "version", "ddate", "qtrs", "uom", "segments", "coreg"),
+    ("value",),
 )
 LAYOUTS: Mapping[str, Layout] = {"sub": SUB, "pre": PRE, "tag": TAG, "num": NUM}
 # Behind the columns of the set.
@@ -268,7 +276,8 @@ def _head(name: str, body: Body) -> _Head:
     ]
     layout = LAYOUTS[name]
     known = {column for column, _, _ in layout.columns}
-    missing = [each for each in layout.key if each not in names and each not in ("segments", "coreg")]
+    must = (*layout.key, *layout.needed)
+    missing = [each for each in must if each not in names and each not in ("segments", "coreg")]
     if missing or len(set(names)) != len(names):
         said = first[:80].decode("utf-8", "replace")
         raise ParseError(
