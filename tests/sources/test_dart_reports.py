@@ -54,10 +54,20 @@ def test_amounts_with_commas_are_read_as_those_without() -> None:
         ("", None, False), ("-", None, False), (None, None, False), (" 1,234 ", 1234, False), ("해당없음", None, True),
         ("-1234567890123456789", -1234567890123456789, False), ("(1,234)", -1234, False), ("△1,234", -1234, False),
         ("0", 0, False), ("12.5", Decimal("12.5"), False), ("1e5", None, True), ("--1", None, True),
+        ("12,34", None, True), ("1,5", None, True), ("1,234,567.5", Decimal("1234567.5"), False),
     ],
 )  # fmt: skip
 def test_an_amount_is_exact_or_none_and_never_a_guess(given: str | None, number: object, is_odd: bool) -> None:
     assert statements.amount(given) == (None if number is None else Decimal(str(number)), is_odd)
+
+
+def test_statements_without_the_amount_of_the_period_are_refused() -> None:
+    row = dict.fromkeys(("rcept_no", "reprt_code", "bsns_year", "corp_code", "sj_div", "account_nm"), "1")
+    of_period = {**row, "thstrm_amount": ""}
+    assert len(statements.read(json.dumps({"status": "000", "list": [row, of_period]}).encode(), "CFS", [])) == 2
+    renamed = {**row, "thstrm_amt": "5"}
+    with pytest.raises(ParseError, match="no row has thstrm_amount"):
+        statements.read(json.dumps({"status": "000", "list": [renamed, row]}).encode(), "CFS", [])
 
 
 def test_no_consolidated_statements_are_none_and_not_the_separate_ones() -> None:

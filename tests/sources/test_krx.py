@@ -117,6 +117,8 @@ def test_what_is_missing_is_null_and_never_zero() -> None:
         ("ACC_TRDVOL", True, "no number"),
         ("FLUC_RT", "up", "no number"),
         ("FLUC_RT", "Infinity", "no number"),
+        ("FLUC_RT", "1,5", "no number"),
+        ("TDD_CLSPRC", "12,34", "no number"),
         ("ISU_CD", "KR70015G0001", "no short code"),
         ("ISU_CD", "5930", "no short code"),
         ("ISU_CD", "0015g0", "no short code"),

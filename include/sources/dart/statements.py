@@ -26,8 +26,11 @@ TEXTS = (
     "thstrm_nm", "frmtrm_nm", "frmtrm_q_nm", "bfefrmtrm_nm", "ord", "currency",
 )  # fmt: skip
 _NEEDED = ("rcept_no", "reprt_code", "bsns_year", "corp_code", "sj_div", "account_nm")
+# The amount of the period itself, which each statement has.
+CURRENT = "thstrm_amount"
 NO_STANDARD_ACCOUNT = "-표준계정코드 미사용-"
-_NUMBER = re.compile(r"(?P<sign>[-△▲]?)(?P<digits>[0-9]+(?:\.[0-9]+)?)")
+# Commas stand between groups of three digits or nowhere: anywhere else nobody knows what they are.
+_NUMBER = re.compile(r"(?P<sign>[-△▲]?)(?P<digits>(?:[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.[0-9]+)?)")
 
 
 @dataclass(frozen=True)
@@ -48,14 +51,14 @@ class Account:
 
 def amount(text: str | None) -> tuple[Decimal | None, bool]:
     """Return the number that a text is, None where it is none, and whether it should have been one."""
-    bare = "".join((text or "").split()).replace(",", "")
+    bare = "".join((text or "").split())
     if bare in ("", "-"):
         return None, False
     is_bracketed = bare.startswith("(") and bare.endswith(")")
     found = _NUMBER.fullmatch(bare[1:-1] if is_bracketed else bare)
     if found is None:
         return None, True
-    number = Decimal(found["digits"])
+    number = Decimal(found["digits"].replace(",", ""))
     return (-number if is_bracketed or found["sign"] else number), False
 
 
@@ -85,6 +88,8 @@ def read(body: bytes, basis: Basis, rejected: list[Rejected]) -> list[Account]:
             found.append(_account(item, basis, position))
     if not found:
         raise ParseError(f"no row can be read; the first {rejected[0].reason}")
+    if not any(CURRENT in item for item in items if isinstance(item, dict)):
+        raise ParseError(f"no row has {CURRENT}, so the amounts stand somewhere else or are not there")
     return found
 
 

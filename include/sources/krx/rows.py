@@ -7,6 +7,7 @@ Never: a row is read by position, and nothing is rounded.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -21,6 +22,8 @@ from include.sources.krx.answers import BLOCK, MISSING
 
 Kind = Literal["text", "whole", "exact", "day", "name"]
 
+# Commas stand between groups of three digits; anywhere else nobody knows what they are.
+_WITH_COMMAS = re.compile(r"[-+]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?")
 _LARGEST = 2**63 - 1
 # More digits before or behind the point are no price, count or index.
 _MOST_DIGITS = 25
@@ -158,7 +161,9 @@ def _whole(name: str, value: Any) -> int | None:
 def _exact(name: str, value: Any) -> Decimal | None:
     if value in MISSING or (isinstance(value, str) and value.strip() in MISSING):
         return None
-    text = str(value).strip().replace(",", "")
+    text = str(value).strip()
+    if _WITH_COMMAS.fullmatch(text):
+        text = text.replace(",", "")
     try:
         if isinstance(value, bool) or not text.isascii() or "_" in text:
             raise InvalidOperation

@@ -109,5 +109,5 @@ def parse_issues(unit: Unit) -> Parsed:
 
 def _par(text: str) -> Decimal | None:
     """The par value as a number; None for shares without one, which stand there as a word."""
-    plain = text.strip().replace(",", "")
-    return Decimal(plain) if re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,8})?", plain) else None
+    plain = re.fullmatch(r"([0-9]{1,12}|[0-9]{1,3}(,[0-9]{3}){1,3})(\.[0-9]{1,8})?", text.strip())
+    return Decimal(plain[0].replace(",", "")) if plain else None
