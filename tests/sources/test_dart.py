@@ -150,6 +150,20 @@ def test_a_maintenance_passes_and_a_block_stops_the_host(classify: Any) -> None:
     blocked = "<html><body>접속이 차단되었습니다</body></html>".encode()
     assert classify(answer(request, blocked)) is AnswerClass.BLOCKED
     assert classify(answer(request, b"<html></html>", 403)) is AnswerClass.BLOCKED
+    # The same in the other characters that the site is written in, behind a byte order mark, and from its firewall.
+    for body in ("<p>접속이 차단되었습니다</p>".encode("cp949"), b"\xef\xbb\xbf" + blocked,
+                 b"<html><title>Request Rejected</title>The requested URL was rejected.</html>"):  # fmt: skip
+        assert classify(answer(request, body)) is AnswerClass.BLOCKED
+    for body in (b'{"status": "020"}', b"<result><status>020</status></result>"):
+        with pytest.raises(QuotaUsedUp):
+            classify(answer(request, b"\xef\xbb\xbf" + body))
+
+
+def test_a_mark_of_the_byte_order_takes_nothing_from_an_answer() -> None:
+    given = answer(lists.first_request(lists.of_day("K", DAY), None), b"\xef\xbb\xbf" + page(1, 1, 1))
+    assert answers.classify_list(given) is AnswerClass.DATA
+    assert lists.follow(given.request, given) == ()
+    assert answers.rows_of(given.body.read())["total_count"] == 1
 
 
 def test_a_refused_key_is_told_with_the_place_to_look_at_and_without_the_key() -> None:

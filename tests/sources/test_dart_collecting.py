@@ -428,7 +428,11 @@ def test_all_companies_are_read_in_parts_and_what_did_not_change_is_not_written(
     here.switch("companies", n=count - 7)
     third = here.poll(at(WEDNESDAY + timedelta(days=1), "08:02"))
     assert (third.counts.withdrawn, third.counts.touched) == (7, 7)
+    # A list of a few is well formed too, and takes nobody away.
+    here.switch("companies", n=100)
+    few = here.poll(at(WEDNESDAY + timedelta(days=2), "08:02"))
+    assert (few.counts.withdrawn, few.counts.quarantined) == (0, 1)
     here.switch("companies", n=0)
-    nothing = here.poll(at(WEDNESDAY + timedelta(days=2), "08:02"))
+    nothing = here.poll(at(WEDNESDAY + timedelta(days=3), "08:02"))
     assert nothing.outcome is not Outcome.SUCCESS
     assert here.place.sql("select count(*) as n from filings.dart_corps") == [{"n": count - 7}]

@@ -93,6 +93,14 @@ def test_bytes_that_are_no_text_are_counted_and_nothing_behind_them_is_lost() ->
         assert number in decoded.text
 
 
+def test_a_byte_that_is_no_text_costs_a_document_in_utf_8_one_character() -> None:
+    body = ODD.replace('encoding="euc-kr"', "").encode()
+    broken = body.replace("세부".encode(), "세부".encode()[:-1], 1)
+    for decoded in (documents.read(packed(main=broken), "main"), documents.plain_text(packed(main=broken), "main")):
+        assert (decoded.encoding, decoded.replaced) == ("utf-8", 1)
+        assert "A<B 이고 C>D 똠" in decoded.text
+
+
 def test_plain_text_has_a_line_for_a_row_and_drops_scripts() -> None:
     page = (
         "<html><head><style>p{}</style><script>if (a<b) x()</script></head><body><table><tr><td>가</td><td>1</td></tr>"

@@ -55,6 +55,7 @@ def test_amounts_with_commas_are_read_as_those_without() -> None:
         ("-1234567890123456789", -1234567890123456789, False), ("(1,234)", -1234, False), ("△1,234", -1234, False),
         ("0", 0, False), ("12.5", Decimal("12.5"), False), ("1e5", None, True), ("--1", None, True),
         ("12,34", None, True), ("1,5", None, True), ("1,234,567.5", Decimal("1234567.5"), False),
+        ("12 34", None, True), ("1000 2000", None, True), ("- 1,234", -1234, False), ("( △ 1,234 )", -1234, False),
     ],
 )  # fmt: skip
 def test_an_amount_is_exact_or_none_and_never_a_guess(given: str | None, number: object, is_odd: bool) -> None:
@@ -105,6 +106,9 @@ def test_rows_are_kept_in_order_as_given_and_what_is_new_beside_them() -> None:
     assert reports.read("alotMatter", sample("error_013.json"), []) == []
     with pytest.raises(ParseError, match="alotMatter"):
         reports.read("alotMatter", json.dumps(grouped).encode(), [])
+    # Rows of another item say nothing of this one.
+    with pytest.raises(ParseError, match="something else"):
+        reports.read("pssrpCptalUseDtls", json.dumps({"status": "000", "list": rows}).encode(), [])
 
 
 # --- rows of the tables

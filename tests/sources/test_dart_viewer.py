@@ -139,6 +139,14 @@ def test_a_block_stops_the_host_and_a_filing_about_blocking_is_a_filing() -> Non
     request = Request(f"{NUMBER}/viewer/1", viewer.PART, f"{NUMBER}/viewer")
     about = answer(request, "<html><body><p>해외 사이트 접속 차단, 시스템 점검</p></body></html>".encode())
     assert viewer.classify(about) is AnswerClass.DATA
+    # Whatever else stands in the place of a part is not its text.
+    for body in ("현재 서비스 점검 중입니다. 이용에 불편을 드려 죄송합니다.", "<title>502 Bad Gateway</title>nginx",
+                 "<title>에러페이지</title>찾을 수 없습니다", '{"status":"800"}',
+                 "<result><status>800</status></result>", page(node(1, "하나", 0, 9)).decode()):  # fmt: skip
+        with pytest.raises(AnswerError, match="none of 20261002000011"):
+            viewer.classify(answer(request, body.encode("cp949")))
+    for body in ("비정상적인 접근이 감지되어 접속이 차단되었습니다.", "<title>Request Rejected</title>Support ID: 1"):
+        assert viewer.classify(answer(request, body.encode())) is AnswerClass.BLOCKED
 
 
 def test_pages_are_two_seconds_apart_and_their_keys_can_be_asked_again() -> None:

@@ -10,6 +10,7 @@ filed", and no text holds a key.
 
 from __future__ import annotations
 
+import codecs
 import lzma
 import re
 import struct
@@ -37,7 +38,11 @@ _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.DOTALL | re.IGNORECASE)
 _XML_STATUS = re.compile(r"<status>\s*(?P<status>[0-9]{3})\s*</status>", re.IGNORECASE)
 _XML_MESSAGE = re.compile(r"<message>(?P<message>.*?)</message>", re.DOTALL | re.IGNORECASE)
 # Words of a page that keeps somebody out; the page of a maintenance has none of them.
-_KEPT_OUT = re.compile(r"차단|비정상적인 접근|blocked|access denied|unusual traffic|are you human", re.IGNORECASE)
+_KEPT_OUT = re.compile(
+    r"차단|비정상적인 접근|blocked|access denied|unusual traffic|are you human|requested URL was rejected",
+    re.IGNORECASE,
+)
+BOM = b"\xef\xbb\xbf"
 
 _KEYS = (
     "Look at the keys in the password of connection dart (or DART_API_KEYS); they are listed with their state at "
@@ -71,7 +76,7 @@ def classify_list(answer: Answer) -> AnswerClass:
     """
     if answer.status == 304:
         return AnswerClass.UNCHANGED
-    body = answer.body.read()
+    body = answer.body.read().removeprefix(BOM)
     if body.lstrip()[:1] == b"<":
         return _page_or_xml(answer, body[:_HEAD])
     if answer.status != 200 or not body.strip():
@@ -92,7 +97,7 @@ def classify_archive(answer: Answer) -> AnswerClass:
     if answer.status == 304:
         return AnswerClass.UNCHANGED
     with answer.body.open() as stream:
-        head = stream.read(_HEAD)
+        head = stream.read(_HEAD).removeprefix(BOM)
     if head.startswith(ZIP):
         return AnswerClass.DATA if answer.status == 200 else AnswerClass.ERROR
     if head.lstrip()[:1] == b"<":
@@ -107,7 +112,7 @@ def classify_archive(answer: Answer) -> AnswerClass:
 
 
 def _page_or_xml(answer: Answer, head: bytes) -> AnswerClass:
-    text = head.decode("utf-8", errors="replace")
+    text = _text_of(head)
     status = _XML_STATUS.search(text)
     if status is not None and "<html" not in text.lower():
         message = _XML_MESSAGE.search(text)
@@ -123,6 +128,14 @@ def _page_or_xml(answer: Answer, head: bytes) -> AnswerClass:
         "what was filed.",
         may_pass=True,
     )
+
+
+def _text_of(head: bytes) -> str:
+    """The first part of a page, which may end within a character: pages for people are in CP949 too."""
+    try:
+        return codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return head.decode("cp949", errors="replace")
 
 
 def _not_data(told: AnswerClass) -> AnswerClass:
@@ -162,7 +175,7 @@ def rows_of(body: bytes) -> dict[str, Any]:
         ValueError: it is no JSON object.
     """
     try:
-        document = msgspec.json.decode(body)
+        document = msgspec.json.decode(body.removeprefix(BOM))
     except (msgspec.DecodeError, RecursionError) as error:
         raise ValueError(str(error)) from None
     if not isinstance(document, dict):

@@ -21,7 +21,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from include.contract import Answer, AnswerError, Ask, Chunk, Mode, Request, Span
-from include.sources.dart.answers import HOST, NORMAL
+from include.sources.dart.answers import BOM, HOST, NORMAL
 
 URL = f"{HOST}/api/list.json"
 ROWS_OF_A_PAGE = 100
@@ -62,7 +62,7 @@ def count_of(answer: Answer) -> Counted | None:
         AnswerError: it has rows and does not say, so that nobody knows whether it is the last.
     """
     try:
-        page = msgspec.json.decode(answer.body.read(), type=Page)
+        page = msgspec.json.decode(answer.body.read().removeprefix(BOM), type=Page)
         return Counted(int(page.total_count), int(page.total_page)) if page.status == NORMAL else None
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:
         raise AnswerError(f"a page of DART's list does not say how many there are ({error})", may_pass=True) from None

@@ -225,4 +225,7 @@ def read(endpoint: str, body: bytes, rejected: list[Rejected]) -> list[Row]:
     if not found:
         why = f"the first {rejected[0].reason}" if position else "it does not say that there are none"
         raise ParseError(f"no row of {endpoint} can be read: {why}")
+    if not any(row.values.keys() - SHARED for row in found):
+        given = ", ".join(sorted(found[0].extra)[:5]) or "nothing more"
+        raise ParseError(f"no row has a field of {endpoint}: they are of something else (the first has {given})")
     return found

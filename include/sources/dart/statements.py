@@ -29,8 +29,9 @@ _NEEDED = ("rcept_no", "reprt_code", "bsns_year", "corp_code", "sj_div", "accoun
 # The amount of the period itself, which each statement has.
 CURRENT = "thstrm_amount"
 NO_STANDARD_ACCOUNT = "-표준계정코드 미사용-"
-# Commas stand between groups of three digits or nowhere: anywhere else nobody knows what they are.
-_NUMBER = re.compile(r"(?P<sign>[-△▲]?)(?P<digits>(?:[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.[0-9]+)?)")
+# Commas stand between groups of three digits or nowhere: anywhere else nobody knows what they are. Nor what a blank
+# between two digits is: two amounts may stand in one field.
+_NUMBER = re.compile(r"(?P<sign>[-△▲]?)\s*(?P<digits>(?:[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.[0-9]+)?)")
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,11 @@ class Account:
 
 def amount(text: str | None) -> tuple[Decimal | None, bool]:
     """Return the number that a text is, None where it is none, and whether it should have been one."""
-    bare = "".join((text or "").split())
+    bare = (text or "").strip()
     if bare in ("", "-"):
         return None, False
     is_bracketed = bare.startswith("(") and bare.endswith(")")
-    found = _NUMBER.fullmatch(bare[1:-1] if is_bracketed else bare)
+    found = _NUMBER.fullmatch(bare[1:-1].strip() if is_bracketed else bare)
     if found is None:
         return None, True
     number = Decimal(found["digits"].replace(",", ""))

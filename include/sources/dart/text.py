@@ -4,9 +4,9 @@ DART's documents are a house format that looks like XML: bare `&` and `<`, unclo
 entities of its own, and older ones in CP949. So a tag is what begins with a known name and looks like one; `<당기>`,
 `<표 1>` and `A<B` are text.
 
-Promises: bytes are decoded before anything looks at them, strictly as UTF-8, then strictly as CP949, then as CP949 with
-replacements that are counted; every digit of the text is in what comes out. Never: an exception for a byte or a tag
-that is not as it should be.
+Promises: bytes are decoded before anything looks at them, strictly as UTF-8, then strictly as CP949, then as that of
+the two which leaves fewer replacements, and these are counted; every digit of the text is in what comes out. Never: an
+exception for a byte or a tag that is not as it should be.
 """
 
 from __future__ import annotations
@@ -67,9 +67,12 @@ def decode(content: bytes) -> Decoded:
         return Decoded(body.decode("cp949"), "cp949")
     except UnicodeDecodeError:
         pass
-    # No character of CP949 is the replacement itself.
-    text = body.decode("cp949", errors="replace")
-    return Decoded(text, "cp949", text.count(REPLACEMENT))
+    # No character of CP949 is the replacement itself. One byte that is no text must not turn all of a document in UTF-8
+    # into something else: what leaves fewer such places is what it was written in.
+    old, new = (body.decode(name, errors="replace") for name in ("cp949", "utf-8"))
+    if new.count(REPLACEMENT) < old.count(REPLACEMENT):
+        return Decoded(new, "utf-8", new.count(REPLACEMENT))
+    return Decoded(old, "cp949", old.count(REPLACEMENT))
 
 
 def name_of(tag: str) -> str:

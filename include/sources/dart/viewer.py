@@ -44,9 +44,19 @@ _DOWNLOAD = re.compile(r"\bbtnDown\b|/pdf/download/|openPdfDownload\s*\(\s*['\"]
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.S | re.I)
 _PAGE_TITLE = re.compile(rb"<title[^>]*>.*?</title>", re.S | re.I)
 _KEPT_OUT = re.compile(
-    r"접[근속]\s*차단|비정상적인 접근|\b(?:access|request)\s+(?:denied|blocked)\b|^blocked$|unusual traffic", re.I
+    r"접[근속]\s*차단|비정상적인 접근|\b(?:access|request)\s+(?:denied|blocked|rejected)\b|^blocked$|unusual traffic|"
+    r"web firewall",
+    re.I,
 )
-_OUT_OF_ORDER = re.compile(r"(?:시스템|서비스)\s*(?:점검|오류|에러)|^\s*error\b|\bmaintenance\b", re.I)
+_OUT_OF_ORDER = re.compile(
+    r"(?:시스템|서비스)\s*(?:점검|오류|에러|(?:일시\s*)?중[단지]\s*안내)|에러\s*페이지|^\s*error\b|\bmaintenance\b|"
+    r"^\s*[45][0-9]{2}\b",
+    re.I,
+)
+# What such a page says to its reader, and no filing does; looked for where there are hardly any words beside it.
+_TOLD_KEPT_OUT = re.compile(r"비정상적인 접근이 감지|접[근속]이 차단되|requested URL was rejected", re.I)
+_TOLD_OUT_OF_ORDER = re.compile(r"점검\s*중입니다|이용에 불편을 드려|잘못된 접근입니다")
+_HARDLY_ANY = 300
 _KEY = re.compile(r"(?P<number>[0-9]{14})/viewer")
 
 
@@ -187,16 +197,24 @@ def classify(answer: Answer) -> AnswerClass:
     is_main = request.key == request.unit
     if is_main and _is_of_a_filing(page):
         return AnswerClass.DATA
-    # Judged by its title alone: a filing may well be about what is blocked or maintained.
-    if _KEPT_OUT.search(title):
+    # Judged by its title: a filing may well be about what is blocked or maintained.
+    words = reading.plain(body).text if len(body) < 10 * _HARDLY_ANY else ""
+    words = words if len(words) < _HARDLY_ANY else ""
+    if _KEPT_OUT.search(title) or _TOLD_KEPT_OUT.search(words):
         return AnswerClass.BLOCKED
-    if is_main or _OUT_OF_ORDER.search(title):
+    is_out_of_order = _OUT_OF_ORDER.search(title) or _TOLD_OUT_OF_ORDER.search(words)
+    if is_main or is_out_of_order or _is_no_part(body, page):
         raise AnswerError(
             f"DART's site answers with a page that is none of {_number(request)} ({title or 'without a title'!r}): a "
             "maintenance, an error or a new form, which says nothing about whether the filing has a text.",
             may_pass=True,
         )
     return AnswerClass.DATA
+
+
+def _is_no_part(body: bytes, page: str) -> bool:
+    """Whether it is no page at all, as an error of the interface's, or the page around the parts."""
+    return body.lstrip()[:1] == b"{" or "<status>" in page[:500] or any(True for _ in _nodes(page))
 
 
 def _is_of_a_filing(page: str) -> bool:
