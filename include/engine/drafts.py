@@ -9,11 +9,11 @@ did not make, or that a cycle may go on with that is not over.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import shutil
 import stat
 import tempfile
-import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -78,9 +78,9 @@ def sweep(roots: Roots, going_on: Callable[[], Collection[str]], old: timedelta 
     Args:
         roots: where the stores are.
         going_on: gives the streams that have a cycle which is not over; asked where there is anything to remove.
-        old: how long ago a draft was last written, by the clock of this machine, as that is what its file bears.
+        old: how long ago a draft was last written, by the clock of this machine's files, as that is what it bears.
     """
-    before = time.time() - old.total_seconds()
+    before = _file_clock() - old.total_seconds()
     found = [path for path in _drafts(roots) if _written_at(path) < before]
     # Asked after they were found, so that whoever began meanwhile is known.
     streams = going_on() if found else ()
@@ -157,9 +157,15 @@ def _inside(path: Path) -> Iterator[os.stat_result]:
             continue
 
 
+def _file_clock() -> float:
+    """The time that a file has which is written now: the clock that wrote the others' times."""
+    with tempfile.TemporaryFile() as file:
+        return os.fstat(file.fileno()).st_mtime
+
+
 def _written_at(path: Path) -> float:
     """When anything of a draft was last written; one that is gone was written just now."""
-    return max((found.st_mtime for found in _inside(path)), default=time.time())
+    return max((found.st_mtime for found in _inside(path)), default=math.inf)
 
 
 def _size(path: Path) -> int:
