@@ -66,6 +66,11 @@ def row(period: str, value: str | None, statistic: str = "722Y001", *codes: str,
     }
 
 
+def without(field: str) -> dict[str, Any]:
+    """A row that lacks a field."""
+    return {name: value for name, value in row("20260914", "1").items() if name != field}
+
+
 def values(*rows: dict[str, Any], total: int | None = None) -> bytes:
     return json.dumps({answers.SEARCH: {"list_total_count": total or len(rows), "row": rows}}).encode()
 
@@ -236,6 +241,15 @@ def test_what_is_no_answer_is_none() -> None:
         assert told(first(), fixture(name)) is AnswerClass.ERROR, name
     assert told(search(), DAILY) is AnswerClass.ERROR
     assert told(first(), fixture("maintenance.html")) is AnswerClass.BLOCKED
+    # In other characters it is still JSON, of another unit.
+    body = json.dumps(json.loads(values(row("20260914", "1"))), ensure_ascii=False)
+    assert told(search(), body.encode("utf-8-sig")) is AnswerClass.DATA
+    assert told(search(), body.encode("cp949")) is AnswerClass.ERROR
+
+
+def test_a_series_that_was_cut_takes_nothing_away() -> None:
+    """Promised by the engine, of what a stream declares."""
+    assert STREAM.least_share == 0.8
 
 
 @pytest.mark.parametrize("key", ["", None, "sample"])
@@ -288,7 +302,10 @@ def test_a_value_that_is_no_number_is_put_aside() -> None:
         ((DAILY, values(row("20260914", "1", "817Y002"))), "is of 817Y002"),
         ((DAILY, values(row("20260914", "1", "722Y001", "0102000"))), "not of 722Y001.D.0101000"),
         ((DAILY, values(row("20260914", "1", "722Y001", "0101000", "X"))), "Write a code for each"),
-        ((DAILY, values({"STAT_CODE": "722Y001", "ITEM_CODE1": "0101000", "TIME": "20260914"})), "lacks DATA_VALUE"),
+        ((DAILY, values(without("ITEM_CODE2"))), "lacks ITEM_CODE2"),
+        ((DAILY, values(without("UNIT_NAME"))), "lacks UNIT_NAME"),
+        ((DAILY, values(without("DATA_VALUE"))), "lacks DATA_VALUE"),
+        ((DAILY, values(row("2026.09.14", "1"), row("2026.09.15", "2"))), "none of 2 rows can be read; row 1"),
         ((items(item("0101000", "M")),), "the list of items lacks 0101000"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from include.contract import AnswerClass, AnswerError, Ask, Mode, Parsed, Request
+from include.contract import AnswerClass, AnswerError, Ask, Mode, Parsed, ParseError, Request
 from include.sources.kind import SOURCE, listing
 from include.sources.kind.streams import COMPANIES_STREAM, LIST
 from include.sources.kind.tables import COMPANIES, EXCLUDED
@@ -158,6 +159,16 @@ def test_a_row_that_cannot_be_read_is_put_aside_in_words_and_the_others_stay() -
 
 def test_a_market_that_nobody_knows_stays_what_it_is() -> None:
     assert rows_of(read(fixture("row_defects.xls")))["000991"]["market"] == "코스닥 글로벌"
+
+
+def test_a_list_that_nobody_can_read_is_refused_once() -> None:
+    body = fixture("list.xls")
+    for old, new, words in (
+        (r"\d{4}-(\d\d)-(\d\d)", r"26.\1.\2", "none of [0-9]+ rows can be read; row [0-9]+: '26.*is no day"),
+        ("유가|코스닥|코넥스", "새시장", "names no market that is known .새시장.*KONEX could not be left out"),
+    ):
+        with pytest.raises(ParseError, match=words):
+            read(re.sub(old, new, body.decode("cp949")).encode("cp949"))
 
 
 def test_a_list_without_markets_is_read_and_put_aside_for_what_it_lacks() -> None:

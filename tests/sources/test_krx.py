@@ -228,9 +228,30 @@ def test_a_closed_day_shown_with_every_issue_and_no_value_is_no_trading_day() ->
     body = fixture("trade_placeholders.json")
     assert answers.classify(answer(request(), body)) is AnswerClass.NOT_YET
     assert answers.classify(answer(request(is_session=False), body)) is AnswerClass.EMPTY
-    # One price among them makes it a day.
+    # Zeros in place of dashes, and the close of the session before under them, are no trading either.
+    zeros = dict.fromkeys(("TDD_CLSPRC", "TDD_OPNPRC", "TDD_HGPRC", "TDD_LWPRC", "ACC_TRDVOL"), "0")
+    for row in (trade(**zeros), trade(**zeros | {"TDD_CLSPRC": "12340"}), trade(ACC_TRDVOL="-", ACC_TRDVAL="-")):
+        assert answers.classify(answer(request(), block(row, row))) is AnswerClass.NOT_YET
+        assert answers.classify(answer(request(is_session=False), block(row, row))) is AnswerClass.EMPTY
+        # One trade among them makes it a day.
+        assert answers.classify(answer(request(), block(row, trade()))) is AnswerClass.DATA
     rows = [*json.loads(body)["OutBlock_1"], trade()]
     assert answers.classify(answer(request(), block(*rows))) is AnswerClass.DATA
+
+
+def test_an_answer_with_far_fewer_rows_takes_nothing_away_and_a_field_without_values_is_told() -> None:
+    """Promised by the engine, of what a stream and a table declare."""
+    assert all(stream.least_share == 0.9 for stream in (PRICES_STREAM, ISSUES_STREAM, INDICES_STREAM))
+    assert {usual.column for usual in PRICES.usual} == {"close", "volume", "market_cap", "listed_shares"}
+
+
+def test_a_mark_of_the_byte_order_and_the_old_characters_change_nothing() -> None:
+    marked = answer(request(), b"\xef\xbb\xbf" + fixture("trade.json"))
+    assert answers.classify(marked) is AnswerClass.DATA
+    assert rows_of(read(PRICES_STREAM, marked.body.read())) == rows_of(read(PRICES_STREAM, fixture("trade.json")))
+    page = fixture("block_page.html").decode()
+    for body in (page.encode("cp949"), b"\xef\xbb\xbf" + page.encode()):
+        assert answers.classify(answer(request(), body)) is AnswerClass.BLOCKED
 
 
 @pytest.mark.parametrize("status", [401, 200])

@@ -44,7 +44,8 @@ def told(body: bytes) -> Told:
         found = _XML.search(text[:4096])
         return Told(code=found["code"]) if found else Told(is_page="<html" in head or "<!doctype" in head)
     try:
-        document = json.loads(text)
+        # Strictly: a unit in which characters were lost is another unit, and that of every value.
+        document = json.loads(body.decode("utf-8-sig"))
     except (ValueError, RecursionError):
         return Told()
     if not isinstance(document, dict):

@@ -159,6 +159,8 @@ def observations(catalogue: Catalogue) -> Stream:
         calendar="DAILY",
         # A description comes with every answer, so a window without a row is never right.
         empty_can_be_right=False,
+        # Series grow, and are read as a whole: one that gives far less than it did was cut, or begins anew.
+        least_share=0.8,
         host_group=HOST_GROUP,
         budget=Budget(
             day_items=2_000_000,

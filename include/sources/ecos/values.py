@@ -29,7 +29,8 @@ _KNOWN = frozenset(
         *(f"ITEM_{what}{level}" for what in ("CODE", "NAME") for level in _LEVELS),
     )
 )  # fmt: skip
-_NEEDED = ("STAT_CODE", "ITEM_CODE1", "TIME", "DATA_VALUE")
+# Each row has all of them, empty or not. Without a level's code nobody knows whether it is one series or several.
+_NEEDED = ("STAT_CODE", *(f"ITEM_CODE{level}" for level in _LEVELS), "UNIT_NAME", "TIME", "DATA_VALUE")
 
 
 def parse(unit: Unit) -> Parsed:
@@ -91,6 +92,9 @@ def _values(wanted: Series, pages: Sequence[Told]) -> tuple[list[tuple[Any, ...]
         made = (wanted.name, row["TIME"], start, text, value, row.get("UNIT_NAME"), row.get("WGT"), extra or None)
         if found.setdefault(row["TIME"], made) != made:
             rejected.append(Rejected(f"row {number}", f"{row['TIME']} has two values", str(row)[:2000]))
+    if rejected and not found:
+        # ECOS changed, which is one thing to tell and not one for each row.
+        raise ParseError(f"none of {len(given):,} rows can be read; {rejected[0].position}: {rejected[0].reason}")
     return sorted(found.values(), key=_order), rejected, unknown
 
 

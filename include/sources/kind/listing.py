@@ -234,7 +234,7 @@ def parse(unit: Unit) -> Parsed:
     unknown = _check_headings(table.headings)
     companies: list[tuple[Any, ...]] = []
     excluded: list[tuple[Any, ...]] = []
-    seen = set[str]()
+    seen, markets = set[str](), set[str | None]()
     for number, cells in enumerate(table.rows, start=1):
         try:
             row, extra = _company(table.headings, cells)
@@ -245,10 +245,18 @@ def parse(unit: Unit) -> Parsed:
             rejected.append(Rejected(f"row {number}", str(error), text[:2000]))
             continue
         seen.add(row["code"])
+        markets.add(row["market"])
         if row["market"] in LEFT_OUT:
             excluded.append(tuple(row[name] for name in EXCLUDED.column_names))
         else:
             companies.append((*(row[name] for name in COMPANIES.column_names), extra or None))
+    if not seen:
+        # KIND changed, which is one thing to tell and not one for each row.
+        last = rejected[-1]
+        raise ParseError(f"none of {len(table.rows):,} rows can be read; {last.position}: {last.reason}")
+    if MARKET in table.headings and not markets & set(_MARKETS.values()):
+        said = ", ".join(sorted(map(str, markets))[:5])
+        raise ParseError(f"the column {MARKET} names no market that is known ({said}), and KONEX could not be left out")
     return Parsed((Batch(COMPANIES, companies), Batch(EXCLUDED, excluded)), tuple(rejected), unknown)
 
 

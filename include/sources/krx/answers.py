@@ -8,6 +8,7 @@ the block of rows, or a body that was cut is taken for an empty day.
 
 from __future__ import annotations
 
+import codecs
 import re
 from typing import Any
 
@@ -18,6 +19,7 @@ from include.sources.krx.services import title_of
 
 BLOCK = "OutBlock_1"
 MISSING = ("", "-", None)
+BOM = b"\xef\xbb\xbf"
 
 _HEAD = 4_096
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.DOTALL | re.IGNORECASE)
@@ -25,7 +27,9 @@ _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.DOTALL | re.IGNORECASE)
 _BLOCK_TITLE = "에러페이지"
 # Closes as the services call them; the issue master has none.
 _CLOSES = ("TDD_CLSPRC", "CLSPRC_IDX", "TOT_EARNG_IDX")
-_FIRST_CLOSE = re.compile(rb'"(?:TDD_CLSPRC|CLSPRC_IDX|TOT_EARNG_IDX)"\s*:\s*(?:""|"-"|null)')
+_OF_STOCKS, _VOLUME = "TDD_CLSPRC", "ACC_TRDVOL"
+# A row among the first with nothing in it: then all are looked at.
+_NOTHING = re.compile(rb'"(?:TDD_CLSPRC|CLSPRC_IDX|TOT_EARNG_IDX|ACC_TRDVOL)"\s*:\s*(?:"[-0., ]*"|0|null)')
 
 
 class _Envelope(msgspec.Struct):
@@ -43,7 +47,7 @@ def classify(answer: Answer) -> AnswerClass:
     if answer.status == 304:
         return AnswerClass.UNCHANGED
     with answer.body.open() as stream:
-        head = stream.read(_HEAD).lstrip()
+        head = stream.read(_HEAD).removeprefix(BOM).lstrip()
     if head[:1] == b"<":
         return _page(answer, head)
     if answer.status == 200:
@@ -64,7 +68,12 @@ def classify(answer: Answer) -> AnswerClass:
 
 def _page(answer: Answer, head: bytes) -> AnswerClass:
     """Tell a page for people: a block, or the maintenance of a gateway, which passes."""
-    found = _TITLE.search(head.decode("utf-8", errors="replace"))
+    try:
+        # The first part of a page may end within a character.
+        text = codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        text = head.decode("cp949", errors="replace")
+    found = _TITLE.search(text)
     title = " ".join(found[1].split())[:100] if found else "without a title"
     if answer.status == 403 or (answer.status == 200 and _BLOCK_TITLE in title):
         return AnswerClass.BLOCKED
@@ -115,7 +124,7 @@ def _refuse(answer: Answer, document: dict[str, Any]) -> None:
 
 
 def _rows(answer: Answer, head: bytes) -> AnswerClass:
-    body = answer.body.read()
+    body = answer.body.read().removeprefix(BOM)
     if not body.strip():
         return AnswerClass.ERROR
     try:
@@ -133,15 +142,24 @@ def _rows(answer: Answer, head: bytes) -> AnswerClass:
         ) from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise AnswerError(f"the answer is no JSON, or was cut ({error})", may_pass=True) from None
-    if not rows or (_FIRST_CLOSE.search(head) and _are_placeholders(rows)):
+    if not rows or (_NOTHING.search(head) and _are_placeholders(rows)):
         return AnswerClass.NOT_YET if answer.request.expected else AnswerClass.EMPTY
     return AnswerClass.DATA
 
 
 def _are_placeholders(rows: list[msgspec.Raw]) -> bool:
-    """Say whether no row has a close: so KRX has shown days without trading, with every issue and no value."""
+    """Say whether no row has a close, or no stock was traded: so KRX has shown days without trading, issue by issue."""
     for raw in rows:
         row = msgspec.json.decode(raw)
-        if not isinstance(row, dict) or any(row.get(name) not in MISSING for name in _CLOSES):
+        if not isinstance(row, dict):
+            return False
+        closes = [row[name] for name in _CLOSES if name in row]
+        is_untraded = _OF_STOCKS in row and _VOLUME in row and _is_nothing(row[_VOLUME])
+        # A row without the field of the close is of something else, and refused where it is read.
+        if not closes or not (is_untraded or all(map(_is_nothing, closes))):
             return False
     return True
+
+
+def _is_nothing(value: Any) -> bool:
+    return value in MISSING or not str(value).strip("-0., ")

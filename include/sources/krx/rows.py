@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from include.contract import Batch, Parsed, ParseError, Rejected, Table, Unit
-from include.sources.krx.answers import BLOCK, MISSING
+from include.sources.krx.answers import BLOCK, BOM, MISSING
 
 Kind = Literal["text", "whole", "exact", "day", "name"]
 
@@ -75,7 +75,7 @@ class Form:
             ParseError: it cannot be read, lacks a column, is for another day, or holds no row that can be read.
         """
         (answer,) = unit.answers
-        body, day = answer.body.read(), unit.session_date
+        body, day = answer.body.read().removeprefix(BOM), unit.session_date
         if self._decoder is not None:
             try:
                 rows = getattr(self._decoder.decode(body), BLOCK)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from include.contract import Column, Rule, Table
+from include.contract import Column, Rule, Table, Usual
 
 _DAY = Column("session_date", "date", "Session, Seoul")
 _MARKET = Column("market", "text", "KOSPI, KOSDAQ or KONEX, by the service that gave the row and not by its label")
@@ -62,6 +62,7 @@ PRICES = Table(
         Rule("low is at most open", "at_most", ("low", "open")),
         Rule("open is at most high", "at_most", ("open", "high")),
     ),
+    usual=tuple(Usual(name, 0.05) for name in ("close", "volume", "market_cap", "listed_shares")),
 )
 
 ISSUES = Table(
