@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 from uuid import UUID
 
 from include.engine import incidents
-from include.engine.db import Connection, Row, query
+from include.engine.db import Connection, Row, query, told
 
 # A claim lasts five minutes (`dartbrief.claim`); renewed right before the model is asked, it lasts so long:
 # more than the model's server is waited for.
@@ -141,14 +141,14 @@ def complete(
     """Keep an answer that was found good; False where the job is not this one's any more."""
     values = {
         "rcept_no": flight.rcept_no, "token": flight.token, "response_id": flight.response_id, "summary": summary,
-        "points": "|||".join(points), "sentiment": sentiment, "model": model,
+        "points": "|||".join(points), "sentiment": sentiment, "model": told(model),
     }  # fmt: skip
     return _hit(connection.execute(query("analysis.complete"), values).fetchone())
 
 
 def fail(connection: Connection, job: Job | InFlight, error: str, *, for_good: bool = False) -> bool:
     """Count a failure; the third, or one for good, is the last word."""
-    values = {"rcept_no": job.rcept_no, "token": job.token, "error": error, "for_good": for_good}
+    values = {"rcept_no": job.rcept_no, "token": job.token, "error": told(error), "for_good": for_good}
     return _hit(connection.execute(query("analysis.fail"), values).fetchone())
 
 
@@ -158,7 +158,7 @@ def await_body(connection: Connection, job: Job, error: str, *, is_absent: bool)
     Returns:
         The state that it has now; None where the claim is over.
     """
-    values = {"rcept_no": job.rcept_no, "token": job.token, "is_absent": is_absent, "error": error}
+    values = {"rcept_no": job.rcept_no, "token": job.token, "is_absent": is_absent, "error": told(error)}
     row = connection.execute(query("analysis.await_body"), values).fetchone()
     return row["status"] if row else None
 
@@ -167,7 +167,7 @@ def put_back(
     connection: Connection, job: Job | InFlight, error: str, wait: timedelta = timedelta(0), *, is_lost: bool = False
 ) -> bool:
     """Give a job back without counting a failure; `is_lost`: the model may have it, under a name that nobody knows."""
-    values = {"rcept_no": job.rcept_no, "token": job.token, "wait": wait, "error": error, "lost": int(is_lost)}
+    values = {"rcept_no": job.rcept_no, "token": job.token, "wait": wait, "error": told(error), "lost": int(is_lost)}
     return _hit(connection.execute(query("analysis.put_back"), values).fetchone())
 
 
@@ -210,8 +210,8 @@ def model_away(connection: Connection, why: str) -> None:
             connection,
             key=AWAY,
             severity="error",
-            text=f"The language model has not answered since {row['since'].isoformat(timespec='seconds')}: {why} What "
-            "was given to it stays noted and what waits keeps its place; nothing counts as failed. It goes on by "
+            text=f"The language model has not answered since {row['since'].isoformat(timespec='seconds')}: {told(why)} "
+            "What was given to it stays noted and what waits keeps its place; nothing counts as failed. It goes on by "
             "itself. If it does not, look at the server, and at connection llm (or LLM_BASE_URL).",
         )
 

@@ -42,7 +42,7 @@ def read(text: str) -> Analysis:
     """
     try:
         found = msgspec.json.decode(text, type=Analysis)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeError) as error:
         raise Refused(f"the answer is not of the form that was asked for: {error}") from None
     summary = " ".join(found.summary.split())
     points = [" ".join(point.split()) for point in found.key_points]

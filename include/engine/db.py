@@ -33,11 +33,12 @@ PATIENCE_SECONDS = 60.0
 PREPARE_AFTER = 5
 
 _NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
+_NOT_KEPT = re.compile("[\0\ud800-\udfff]")
 
 
 def told(text: str) -> str:
-    """Return a text that somebody said in a form that can be kept: a text column takes no zero bytes."""
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    """Return a text that somebody said in a form that can be kept: no zero bytes, and no halves of characters."""
+    return _NOT_KEPT.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 class QueryMissing(Exception):

@@ -129,8 +129,8 @@ class Upstream:
 
 
 def json_answer(status: int, value: Any, *headers: tuple[str, str]) -> Answer:
-    """An answer whose body is `value` as JSON."""
-    body = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    """An answer whose body is `value` as JSON; half a character, which no encoding has, is written as its escape."""
+    body = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace")
     return Answer(status, body, (("Content-Type", "application/json; charset=utf-8"), *headers))
 
 

@@ -152,7 +152,7 @@ class Llm:
             "tools": [], "top_p": 1.0, "usage": None,
         }  # fmt: skip
         if state == "failed":
-            shown["error"] = {"code": "server_error", "message": "The engine gave up on this request."}
+            shown["error"] = {"code": "server_error", "message": "The engine gave up on this request.\0"}
         if state == "incomplete":
             shown["incomplete_details"] = {"reason": "max_output_tokens"}
         if state in ("completed", "incomplete"):
@@ -226,7 +226,9 @@ def _text(job: Job) -> str:
     if job.outcome == "english":
         said = {**said, "summary": "The company filed a notice.", "key_points": ["It was decided."]}
     text = json.dumps(said, ensure_ascii=False, indent=1)
-    return text[: len(text) // 2] if job.outcome in ("cut", "incomplete") else text
+    # What is cut may end within a character that JSON writes as two.
+    end = {"cut": "\ud83d", "incomplete": ""}.get(job.outcome)
+    return text if end is None else text[: len(text) // 2] + end
 
 
 def _error(status: int, message: str) -> Answer:

@@ -230,6 +230,7 @@ def test_kinds_go_by_the_title_and_what_a_filing_says_cannot_end_its_marks() -> 
         ('{"summary": "The company", "key_points": ["하나"], "sentiment": "neutral"}', "Korean"),
         ('{"summary": "요약\\u0000", "key_points": ["하나"], "sentiment": "neutral"}', "shown"),
         ('[{"summary": "요약"}]', "form"),
+        ('{"summary": "요약 \ud83d", "key_points": ["하나"], "sentiment": "neutral"}', "form"),
     ],
 )
 def test_what_is_no_answer_is_refused_in_words(text: str, why: str) -> None:
