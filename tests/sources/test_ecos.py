@@ -240,7 +240,12 @@ def test_what_is_no_answer_is_none() -> None:
     for name in ("half.json", "no_row.json", "another.json", "values_instead.json"):
         assert told(first(), fixture(name)) is AnswerClass.ERROR, name
     assert told(search(), DAILY) is AnswerClass.ERROR
-    assert told(first(), fixture("maintenance.html")) is AnswerClass.BLOCKED
+    for body in (fixture("maintenance.html"), fixture("maintenance.html").decode().encode("cp949")):
+        with pytest.raises(AnswerError, match="about maintenance: '점검") as raised:
+            told(first(), body)
+        assert raised.value.may_pass
+    for status in (200, 403):
+        assert told(first(), b"<html><title>Access denied</title></html>", status) is AnswerClass.BLOCKED
     # In other characters it is still JSON, of another unit.
     body = json.dumps(json.loads(values(row("20260914", "1"))), ensure_ascii=False)
     assert told(search(), body.encode("utf-8-sig")) is AnswerClass.DATA

@@ -225,6 +225,8 @@ def test_five_different_things_are_five_different_things() -> None:
     assert told(fixture("not_html.json")) is AnswerClass.ERROR
     assert told(fixture("list.xls"), 404) is AnswerClass.ERROR
     assert told(b"", 304) is AnswerClass.UNCHANGED
+    with pytest.raises(AnswerError, match="about maintenance"):
+        told(fixture("maintenance.html").decode("cp949").encode())
 
 
 # --- recorded answers

@@ -21,6 +21,8 @@ NO_DATA = "INFO-200"
 # About 300 calls in three minutes are let through; then nothing is for half an hour.
 LOCKED_OUT = timedelta(minutes=30)
 _XML = re.compile(r"<RESULT>.*?<CODE>\s*(?P<code>[A-Z]+-[0-9]+)\s*</CODE>", re.DOTALL)
+_TAG = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^<>]*>", re.DOTALL | re.IGNORECASE)
+_MAINTENANCE = re.compile(r"점검|시스템\s*작업|서비스\s*(제공\s*불가|일시\s*중단|중단|중지)|maintenance", re.IGNORECASE)
 _LEVEL = re.compile(r"\D*([1-4])")
 
 
@@ -42,7 +44,10 @@ def told(body: bytes) -> Told:
     head = text.lstrip()[:200].lower()
     if head.startswith("<"):
         found = _XML.search(text[:4096])
-        return Told(code=found["code"]) if found else Told(is_page="<html" in head or "<!doctype" in head)
+        if found is not None:
+            return Told(code=found["code"])
+        is_page = "<html" in head or "<!doctype" in head
+        return Told(message=_words(body) if is_page else "", is_page=is_page)
     try:
         # Strictly: a unit in which characters were lost is another unit, and that of every value.
         document = json.loads(body.decode("utf-8-sig"))
@@ -63,6 +68,15 @@ def told(body: bytes) -> Told:
             if isinstance(rows, list) and isinstance(total, int) and all(isinstance(row, dict) for row in rows):
                 return Told(service, rows, total)
     return Told()
+
+
+def _words(page: bytes) -> str:
+    """The first words of a page for people, which may be in CP949."""
+    try:
+        text = page.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = page.decode("cp949", errors="replace")
+    return " ".join(_TAG.sub(" ", text).split())[:200]
 
 
 def is_item(row: Mapping[str, Any], cycle: str, code: str, level: int) -> bool:
@@ -96,12 +110,14 @@ def classify(answer: Answer) -> AnswerClass:
 
     Raises:
         DefiniteRefusal: the key is not known.
-        AnswerError: another refusal, or a series that ECOS does not have, in words.
+        AnswerError: another refusal, a maintenance, or a series that ECOS does not have, in words.
     """
     if answer.status == 304:
         return AnswerClass.UNCHANGED
     said = told(answer.body.read())
     if said.is_page:
+        if answer.status != 403 and _MAINTENANCE.search(said.message):
+            raise AnswerError(f"ECOS shows a page about maintenance: {said.message!r}", may_pass=True)
         return AnswerClass.BLOCKED if answer.status in (200, 403) else AnswerClass.ERROR
     if answer.status != 200:
         return AnswerClass.ERROR

@@ -57,17 +57,18 @@ _SPAC = re.compile(r"스팩([0-9]+호)?$")
 
 
 def decoded(body: bytes) -> str:
-    """Decode a body: CP949, or UTF-8 where only that shows the headings.
+    """Decode a body: CP949, or UTF-8 where only that shows the headings, or is text.
 
     Bytes that are no text stay recognisable, so that the row with them can be refused.
     """
     if body.startswith(b"\xef\xbb\xbf"):
         return body[3:].decode("utf-8", "surrogateescape")
     text = body.decode("cp949", "surrogateescape")
-    if CODE not in text:
-        unicode = body.decode("utf-8", "surrogateescape")
-        return unicode if CODE in unicode else text
-    return text
+    if CODE in text:
+        return text
+    unicode = body.decode("utf-8", "surrogateescape")
+    # A page without the headings, such as one about maintenance, is what can be read.
+    return text if CODE not in unicode and any("\udc80" <= letter <= "\udcff" for letter in unicode) else unicode
 
 
 def classify(answer: Answer) -> AnswerClass:
