@@ -194,6 +194,12 @@ def test_pages_are_read_to_the_last_whatever_is_on_them() -> None:
     assert len({each["key"] for each in asked}) == 3
 
 
+def test_a_page_in_the_place_of_another_is_refused() -> None:
+    with pytest.raises(AnswerError, match="page 1 of a list, and 2 was asked for") as raised:
+        read_all(page(100, 130, 2), page(100, 130, 2, 1))
+    assert raised.value.may_pass
+
+
 def test_numbers_may_come_as_text() -> None:
     asked = read_all(page(100, "130", "2"), page(30, "130", "2", 2))  # type: ignore[arg-type]
     assert [each["page_no"] for each in asked] == ["1", "2"]

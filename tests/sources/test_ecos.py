@@ -304,6 +304,7 @@ def test_a_value_that_is_no_number_is_put_aside() -> None:
     [
         ((DAILY, values(row("20260914", "1"), total=2)), "counts 2 rows and gave 1"),
         ((DAILY, values(row("20260914", "1"), total=2), values(row("20260915", "1"), total=3)), "changed while"),
+        ((DAILY, *[values(row("20260914", "1"), total=2)] * 2), "2 rows on 2 pages, and only 1 of them"),
         ((DAILY, values(row("20260914", "1", "817Y002"))), "is of 817Y002"),
         ((DAILY, values(row("20260914", "1", "722Y001", "0102000"))), "not of 722Y001.D.0101000"),
         ((DAILY, values(row("20260914", "1", "722Y001", "0101000", "X"))), "Write a code for each"),

@@ -45,14 +45,16 @@ class Page(msgspec.Struct):
     status: str
     total_count: int | str = ""
     total_page: int | str = ""
+    page_no: int | str = ""
 
 
 @dataclass(frozen=True)
 class Counted:
-    """How many filings and pages a list has by its own count."""
+    """How many filings and pages a list has by its own count, and which of them an answer is; None: it does not say."""
 
     rows: int
     pages: int
+    number: int | None
 
 
 def count_of(answer: Answer) -> Counted | None:
@@ -63,7 +65,10 @@ def count_of(answer: Answer) -> Counted | None:
     """
     try:
         page = msgspec.json.decode(answer.body.read().removeprefix(BOM), type=Page)
-        return Counted(int(page.total_count), int(page.total_page)) if page.status == NORMAL else None
+        if page.status != NORMAL:
+            return None
+        number = int(page.page_no) if page.page_no != "" else None
+        return Counted(int(page.total_count), int(page.total_page), number)
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:
         raise AnswerError(f"a page of DART's list does not say how many there are ({error})", may_pass=True) from None
 
@@ -177,10 +182,13 @@ def follow(request: Request, answer: Answer) -> Sequence[Request]:
     """Return the next page; the first one again where the number of rows changed on the way.
 
     Raises:
-        AnswerError: see `count_of`.
+        AnswerError: see `count_of`; or it is another page, so that the rows of the one that was asked for would lack.
     """
     about, counted = request.about, count_of(answer)
     if counted is not None:
+        if counted.number not in (None, about["page"]):
+            words = f"DART gives page {counted.number} of a list, and {about['page']} was asked for"
+            raise AnswerError(words, may_pass=True)
         rows = counted.rows
         # What differs once is remembered until the last page.
         said = rows if about["page"] == 1 or about["rows"] == rows else _DIFFERED

@@ -92,6 +92,9 @@ def _values(wanted: Series, pages: Sequence[Told]) -> tuple[list[tuple[Any, ...]
         made = (wanted.name, row["TIME"], start, text, value, row.get("UNIT_NAME"), row.get("WGT"), extra or None)
         if found.setdefault(row["TIME"], made) != made:
             rejected.append(Rejected(f"row {number}", f"{row['TIME']} has two values", str(row)[:2000]))
+    if len(pages) > 1 and len(found) + len(rejected) < len(given):
+        # The count is right, and rows of one page stand in another's place.
+        raise ParseError(f"ECOS gave {len(given):,} rows on {len(pages)} pages, and only {len(found):,} of them differ")
     if rejected and not found:
         # ECOS changed, which is one thing to tell and not one for each row.
         raise ParseError(f"none of {len(given):,} rows can be read; {rejected[0].position}: {rejected[0].reason}")
