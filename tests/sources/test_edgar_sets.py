@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -20,7 +21,7 @@ from include.contract import CycleStatus, HostGroup, Mode, Outcome, ParseError
 from include.outputs import checks, releases
 from include.sandbox import edgar as stand_in
 from include.sandbox.exchange import World
-from include.sources.edgar import set_files, set_streams
+from include.sources.edgar import set_columns, set_files, set_streams
 from tests.fixtures_sandbox import Start
 from tests.sources import samples
 from tests.sources.answers import Bytes
@@ -44,7 +45,7 @@ def made(name: str, text: str | bytes) -> tuple[list[dict[str, Any]], Any]:
 
 def plainly(name: str, text: str) -> list[dict[str, Any]]:
     """The rows of a member, read in the most straightforward way."""
-    kinds = {column: kind for column, kind, _ in set_files.LAYOUTS[name].columns}
+    kinds = {column: kind for column, kind, _ in set_columns.LAYOUTS[name].columns}
     as_typed: dict[str, Callable[[str], Any]] = {
         "int32": int,
         "int64": int,
@@ -72,7 +73,7 @@ def same(name: str, text: str) -> int:
     assert [{column: row[column] for column in right[0]} for row in rows] == right
     assert (said.rows, list(said.rejected), tuple(said.unknown_columns)) == (len(right), [], ())
     assert [row["file_line"] for row in rows] == list(range(2, len(rows) + 2))
-    key = set_files.LAYOUTS[name].key
+    key = set_columns.LAYOUTS[name].key
     counts = Counter(tuple(row[each] for each in key) for row in rows)
     flagged = [row["flags"] for row in rows]
     assert flagged == ["duplicate_key" if counts[tuple(row[each] for each in key)] > 1 else None for row in rows]
@@ -125,7 +126,7 @@ def test_lines_that_do_not_fit_are_rejected_alone_and_odd_ones_are_kept_and_flag
         ("line 4", "it has 2 fields and not 11"),
     ]
     assert said.unknown_columns == ("news",)
-    head = "\t".join(column for column, _, _ in set_files.NUM.columns) + "\n"
+    head = "\t".join(column for column, _, _ in set_columns.NUM.columns) + "\n"
     values = ("1.50", "-2E+3", "", "1_000", " 1", "\uff11", "9" * 70 + ".5", "1E99999999999999999999", "0.00001", "NaN")
     rows, said = made("num", head + "".join(f"a\tCash\tus-gaap/2026\t20260630\t0\tUSD\t\t\t{v}\t\n" for v in values))
     assert [row["value"] for row in rows] == [Decimal("1.5"), Decimal(-2000), None]
@@ -136,7 +137,7 @@ def test_lines_that_do_not_fit_are_rejected_alone_and_odd_ones_are_kept_and_flag
 
 
 def test_a_file_without_a_column_that_all_have_is_refused_and_no_count_is_below_nothing() -> None:
-    for name, layout in set_files.LAYOUTS.items():
+    for name, layout in set_columns.LAYOUTS.items():
         columns = [column for column, _, _ in layout.columns]
         for lacking in (*layout.key, *layout.needed):
             head = "\t".join("other" if column == lacking else column for column in columns) + "\n"
@@ -145,9 +146,59 @@ def test_a_file_without_a_column_that_all_have_is_refused_and_no_count_is_below_
                 continue
             with pytest.raises(ParseError, match=rf"lacks {lacking}$"):
                 made(name, head)
-    head = "\t".join(column for column, _, _ in set_files.NUM.columns) + "\n"
+    head = "\t".join(column for column, _, _ in set_columns.NUM.columns) + "\n"
     rows, said = made("num", head + "a\tCash\tus-gaap/2026\t20260630\t-1\tUSD\t\t\t7\t\n")
     assert (rows, [each.reason for each in said.rejected]) == ([], ["qtrs is no whole number"])
+
+
+def test_a_block_read_at_once_gives_what_its_lines_give_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = (
+        "",
+        " ",
+        '"',
+        "'",
+        "\\",
+        "\\t",
+        "NA",
+        "null",
+        "#",
+        "a\0b",
+        "\u2028",
+        "\x85",
+        "é",
+        "\ufeff",
+        "0",
+        "007",
+        "x",
+        "-1",
+    )
+    usual = {"int32": "12", "int64": "1750", "day": "20260331", "flag": "1", "instant": "2026-06-04 17:00:00.0"}
+    usual |= {"mmdd": "1231", "decimal": "-1.50"}
+    monkeypatch.setattr(set_files, "BLOCK", 1_000)
+    for name, layout in set_columns.LAYOUTS.items():
+        dice = Random(name)
+        lines = ["\t".join((*(column for column, _, _ in layout.columns), "news"))]
+        for number in range(600):
+            fields = [usual.get(kind, f"{column} {number}") for column, kind, _ in layout.columns] + [""]
+            if dice.random() < 0.4:
+                fields[dice.choice([at for at, (_, kind, _) in enumerate(layout.columns) if kind == "text"])] = (
+                    dice.choice(odd)
+                )
+            if dice.random() < 0.02:
+                fields[dice.randrange(len(fields))] = dice.choice(odd)
+            line = "\t".join(fields) + ("\r" if dice.random() < 0.02 else "")
+            lines += [line, *([line] if dice.random() < 0.01 else []), *([""] if dice.random() < 0.01 else [])]
+        text = "\n".join(lines)
+        at_once = made(name, text)
+        with monkeypatch.context() as line_by_line:
+            line_by_line.setattr(set_files._Reading, "at_once", refuse)
+            assert made(name, text) == at_once
+        assert len(at_once[0]) > 400
+        assert at_once[1].rejected
+
+
+def refuse(self: set_files._Reading, number: int, block: bytes) -> None:
+    raise set_files._Unusual
 
 
 @pytest.fixture

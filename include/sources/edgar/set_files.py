@@ -1,255 +1,37 @@
 """The parquet files of a quarter's statement data sets: submissions, presentation, tags and, where wanted, numbers.
 
-Promises: the columns and types below for every quarter, told by the file's own header and never by position; every line
-is read as text first, without quoting, so that codes keep their zeros and a quotation mark is data; lines stay in their
-order, each with its number. Lines that share what should be their key are all kept and flagged, and so are lines that
-are not UTF-8. A line that does not fit is rejected by itself. Never: a float, or a column dropped as nobody knows it.
+Promises: the declared columns and types for every quarter, told by the file's own header and never by position; every
+line is read as text first, without quoting, so that codes keep their zeros and a quotation mark is data; lines stay in
+their order, each with its number. Lines that share what should be their key are all kept and flagged, and so are lines
+that are not UTF-8. A line that does not fit is rejected by itself. Never: a float, or a column dropped as nobody knows
+it.
 
-Source of columns, types and keys: the SEC's documentation of its Financial Statement Data Sets.
+A file is read in blocks of whole lines. A block in which everything is usual is read column by column; one that holds
+anything else is read line by line, which takes many times as long and gives the same rows.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime
-from decimal import Decimal
-from functools import cache, lru_cache
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO
-from zoneinfo import ZoneInfo
 
 from include.contract import Body, Made, ParseError, Rejected
+from include.sources.edgar.set_columns import DUPLICATE, LAYOUTS, MAY_LACK, NOT_UTF8, READ, Layout, schema
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
-EASTERN = ZoneInfo("America/New_York")
-# Lines of one row group, and how many rejected ones are shown.
-ROWS, MOST_REJECTED = 65_536, 200
+# Bytes of one block, which becomes one row group; how many rejected lines are shown.
+BLOCK, MOST_REJECTED = 8 << 20, 200
 # Past so many in a hundred, and past what is shown, the file has another form than this one.
 MOST_UNFIT = 1
-DUPLICATE, NOT_UTF8 = "duplicate_key", "not_utf8"
-_DAY = re.compile(r"[0-9]{8}")
-_WHOLE = re.compile(r"[0-9]{1,18}")
-# Decimal itself would also take blanks, underscores and the digits of other scripts.
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
-_INSTANT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(?:\.0+)?")
-
-
-@dataclass(frozen=True)
-class Layout:
-    """A member's columns as (name, kind, what it is), those that should name a line, and others that say what it is of.
-
-    A file without one of `key` or `needed` is refused, but for columns of the key that were added over the years.
-    """
-
-    columns: tuple[tuple[str, str, str], ...]
-    key: tuple[str, ...]
-    needed: tuple[str, ...]
-
-
-SUB = Layout(
-    (
-        ("adsh", "text", "Accession of the filing, with dashes"),
-        ("cik", "int64", "Primary registrant, by its number at the SEC"),
-        ("name", "text", "Its name"),
-        ("sic", "int32", "Standard industrial classification"),
-        ("countryba", "text", "Business address: country"),
-        ("stprba", "text", "Business address: state or province, in the US and Canada alone"),
-        ("cityba", "text", "Business address: city"),
-        ("zipba", "text", "Business address: postal code"),
-        ("bas1", "text", "Business address: first line"),
-        ("bas2", "text", "Business address: second line"),
-        ("baph", "text", "Business address: telephone"),
-        ("countryma", "text", "Mailing address: country"),
-        ("stprma", "text", "Mailing address: state or province"),
-        ("cityma", "text", "Mailing address: city"),
-        ("zipma", "text", "Mailing address: postal code"),
-        ("mas1", "text", "Mailing address: first line"),
-        ("mas2", "text", "Mailing address: second line"),
-        ("countryinc", "text", "Country of incorporation"),
-        ("stprinc", "text", "State or province of incorporation"),
-        ("ein", "text", "Employer identification number, with its zeros"),
-        ("former", "text", "Last former name"),
-        ("changed", "day", "Day on which the name changed"),
-        ("afs", "text", "Filer status"),
-        ("wksi", "flag", "Whether it is a well known seasoned issuer"),
-        ("fye", "mmdd", "End of the fiscal year, month and day"),
-        ("form", "text", "Form of the filing"),
-        ("period", "day", "Balance sheet date, rounded to the nearest end of a month"),
-        ("fy", "int32", "Fiscal year of the filing"),
-        ("fp", "text", "Fiscal period of the filing"),
-        ("filed", "day", "Day on which it was filed"),
-        ("accepted", "instant", "When EDGAR accepted it; the file has the time of New York"),
-        ("prevrpt", "flag", "Whether a later filing amended it, as known when the set was built"),
-        ("detail", "flag", "Whether notes are tagged in detail"),
-        ("instance", "text", "Name of its XBRL instance"),
-        ("nciks", "int32", "How many registrants it has"),
-        ("aciks", "text", "Numbers of the others, with blanks between them; may be cut"),
-    ),
-    ("adsh",),
-    ("cik", "name", "form", "filed", "accepted"),
-)
-PRE = Layout(
-    (
-        ("adsh", "text", "Accession of the filing, with dashes"),
-        ("report", "int32", "Number of the report within the filing"),
-        ("line", "int32", "Place within the report"),
-        ("stmt", "text", "Statement: BS, IS, CF, EQ, CI, UN, SI or CP"),
-        ("inpth", "flag", "Whether it was shown in parentheses"),
-        ("rfile", "text", "H for htm, X for xml"),
-        ("tag", "text", "Tag"),
-        ("version", "text", "Its taxonomy, or the accession where it is a custom tag"),
-        ("plabel", "text", "Label as shown"),
-        ("negating", "flag", "Whether it was shown with its sign reversed; values are not reversed"),
-    ),
-    ("adsh", "report", "line"),
-    ("stmt", "tag", "version", "plabel"),
-)
-TAG = Layout(
-    (
-        ("tag", "text", "Tag"),
-        ("version", "text", "Its taxonomy, or the accession where it is a custom tag"),
-        ("custom", "flag", "Whether it is a custom tag"),
-        ("abstract", "flag", "Whether it has no values"),
-        ("datatype", "text", "Type of its values"),
-        ("iord", "text", "I for an instant, D for a duration"),
-        ("crdr", "text", "C for credit, D for debit"),
-        ("tlabel", "text", "Label of the taxonomy"),
-        ("doc", "text", "Its definition"),
-    ),
-    ("tag", "version"),
-    ("custom", "abstract", "datatype"),
-)
-NUM = Layout(
-    (
-        ("adsh", "text", "Accession of the filing, with dashes"),
-        ("tag", "text", "Tag"),
-        ("version", "text", "Its taxonomy, or the accession where it is a custom tag"),
-        ("ddate", "day", "End of the period, rounded to the nearest end of a month"),
-        ("qtrs", "int32", "Length of the period in quarters, 0 at an instant"),
-        ("uom", "text", "Unit"),
-        ("segments", "text", "Dimensions; those without are of the whole. Sets from before 2025 have none"),
-        ("coreg", "text", "Co-registrant, where it is not the primary one's"),
-        ("value", "decimal", "Value, rounded to four digits; null where it is nil"),
-        ("footnote", "text", "Footnote; may be cut"),
-    ),
-    ("adsh", "tag", "version", "ddate", "qtrs", "uom", "segments", "coreg"),
-    ("value",),
-)
-LAYOUTS: Mapping[str, Layout] = {"sub": SUB, "pre": PRE, "tag": TAG, "num": NUM}
-# Behind the columns of the set.
-OURS = (
-    ("file_line", "int32", "Number of the line in the file, whose header is line 1"),
-    ("flags", "text", f"{DUPLICATE}: other lines have the same key; {NOT_UTF8}: read as Windows-1252 or Latin-1"),
-    ("extra", "text", "Columns that nobody knows, as JSON"),
-)
-
-
-# --- values
-
-
-def _whole(text: str) -> int:
-    if not _WHOLE.fullmatch(text):
-        raise ValueError("is no whole number")
-    return int(text)
-
-
-def _whole32(text: str) -> int:
-    number = _whole(text)
-    if not -(2**31) <= number < 2**31:
-        raise ValueError("is too large")
-    return number
-
-
-@lru_cache(maxsize=1 << 14)
-def _day(text: str) -> date:
-    if not _DAY.fullmatch(text):
-        raise ValueError("is no day")
-    return date(int(text[:4]), int(text[4:6]), int(text[6:]))
-
-
-def _flag(text: str) -> bool:
-    if text not in ("0", "1"):
-        raise ValueError("is neither 0 nor 1")
-    return text == "1"
-
-
-def _instant(text: str) -> datetime:
-    """An instant of New York's time; in the hour that is there twice, when nobody files, the first one."""
-    found = _INSTANT.fullmatch(text)
-    if found is None:
-        raise ValueError("is no instant")
-    return datetime.fromisoformat(found[1]).replace(tzinfo=EASTERN).astimezone(UTC)
-
-
-def _mmdd(text: str) -> str:
-    if not text.isdigit() or len(text) not in (3, 4):
-        raise ValueError("is no month and day")
-    return text.zfill(4)
-
-
-def _decimal(text: str) -> Decimal:
-    if not _NUMBER.fullmatch(text):
-        raise ValueError("is no number")
-    number = Decimal(text)
-    # Zeros at its end say nothing; 28 digits, four of them behind the point, are what the documentation allows. What is
-    # longer before the point is not rounded at all: that would need more digits than the context has.
-    is_long = number.adjusted() >= 24
-    exact = number if is_long else number.quantize(Decimal("0.0001"), context=_WIDE)
-    if is_long or exact != number:
-        raise ValueError("has more than 24 digits before the point, or more than four behind it")
-    return exact
-
-
-def _wide() -> Any:
-    from decimal import Context
-
-    return Context(prec=60)
-
-
-_WIDE = _wide()
-_READ: Mapping[str, Callable[[str], Any]] = {
-    "text": str,
-    "mmdd": _mmdd,
-    "int32": _whole32,
-    "int64": _whole,
-    "day": _day,
-    "flag": _flag,
-    "instant": _instant,
-    "decimal": _decimal,
-}
-
-
-@cache
-def schema(name: str) -> pa.Schema:
-    """The schema of the files of a member: the same for every quarter."""
-    import pyarrow as pa
-
-    types = {
-        "text": pa.string(),
-        "mmdd": pa.string(),
-        "int32": pa.int32(),
-        "int64": pa.int64(),
-        "day": pa.date32(),
-        "flag": pa.bool_(),
-        "instant": pa.timestamp("us", "UTC"),
-        "decimal": pa.decimal128(28, 4),
-    }
-    layout = LAYOUTS[name]
-    must = {each for each in layout.key if each not in ("segments", "coreg")} | {"file_line"}
-    fields = [
-        pa.field(column, types[kind], column not in must, {"comment": about})
-        for column, kind, about in (*layout.columns, *OURS)
-    ]
-    return pa.schema(fields, {"release": f"edgar/meta/{name}", "key": "file_line"})
-
-
-# --- lines
+_BOM = b"\xef\xbb\xbf"
+# What hashes of a key's columns are put together with, modulo 2 to the 64th.
+_FACTOR, _MASK = 0x9E3779B97F4A7C15, 2**64 - 1
 
 
 @dataclass(frozen=True)
@@ -261,23 +43,14 @@ class _Head:
     unknown: Mapping[str, int]
 
 
-def _lines(body: Body) -> Iterator[tuple[int, bytes]]:
-    """The lines with their numbers, without their ends; empty ones are none."""
-    with body.open() as stream:
-        for number, line in enumerate(stream, start=1):
-            if line := line.rstrip(b"\r\n"):
-                yield number, line
-
-
 def _head(name: str, body: Body) -> _Head:
-    first = next((line for _, line in _lines(body)), b"")
-    names = [
-        each.strip().lower() for each in first.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").split("\t")
-    ]
+    with body.open() as stream:
+        first = stream.readline().rstrip(b"\r\n")
+    names = [each.strip().lower() for each in first.removeprefix(_BOM).decode("utf-8", "replace").split("\t")]
     layout = LAYOUTS[name]
     known = {column for column, _, _ in layout.columns}
     must = (*layout.key, *layout.needed)
-    missing = [each for each in must if each not in names and each not in ("segments", "coreg")]
+    missing = [each for each in must if each not in names and each not in MAY_LACK]
     if missing or len(set(names)) != len(names):
         said = first[:80].decode("utf-8", "replace")
         raise ParseError(
@@ -291,55 +64,169 @@ def _head(name: str, body: Body) -> _Head:
     )
 
 
-def _repeated(layout: Layout, head: _Head, body: Body) -> frozenset[bytes]:
-    """The keys that more than one line has: told by their hashes first, as nearly all have one line."""
-    import numpy as np
+def _blocks(body: Body) -> Iterator[tuple[int, bytes]]:
+    """Whole lines below the header, with the number of the first of them."""
+    with body.open() as stream:
+        stream.readline()
+        number = 2
+        while block := stream.read(BLOCK):
+            block += stream.readline()
+            yield number, block
+            number += block.count(b"\n")
 
-    places = [head.places[each] for each in layout.key if each in head.places]
 
-    def keys() -> Iterator[bytes]:
-        for number, line in _lines(body):
-            fields = line.split(b"\t")
-            if number > 1 and len(fields) == head.width:
-                yield b"\t".join([fields[place] for place in places])
+def _lines(number: int, block: bytes) -> Iterator[tuple[int, bytes]]:
+    """The lines of a block with their numbers, without their ends; empty ones are none."""
+    for at, line in enumerate(block.split(b"\n"), number):
+        if line := line.rstrip(b"\r"):
+            yield at, line
 
-    hashes = np.frombuffer(array("q", (hash(key) for key in keys())), dtype=np.int64)
-    found, counts = np.unique(hashes, return_counts=True)
-    doubtful = set(found[counts > 1].tolist())
-    if not doubtful:
-        return frozenset()
-    counted = Counter(key for key in keys() if hash(key) in doubtful)
-    return frozenset(key for key, count in counted.items() if count > 1)
+
+class _Unusual(Exception):
+    """Something in a block is not as it usually is."""
 
 
 @dataclass
 class _Reading:
-    """One file that is being read: what is rejected of it, and how many lines there were."""
+    """One file that is being read: what is rejected of it, and how many lines there were.
 
-    layout: Layout
+    `hashes` has those of each block's keys; the blocks of `doubtful` are read line by line, and the lines whose key is
+    in `repeated` are flagged.
+    """
+
+    name: str
     head: _Head
-    repeated: frozenset[bytes]
-    rejected: list[Rejected]
+    repeated: frozenset[bytes] = frozenset()
+    doubtful: frozenset[int] = frozenset()
+    hashes: list[np.ndarray] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
     lines: int = 0
     unfit: int = 0
 
-    def reject(self, number: int, reason: str, line: bytes) -> None:
-        self.unfit += 1
-        if len(self.rejected) < MOST_REJECTED:
-            self.rejected.append(Rejected(f"line {number}", reason, line.decode("utf-8", "replace")[:2_000]))
+    @property
+    def layout(self) -> Layout:
+        return LAYOUTS[self.name]
 
-    def row(self, number: int, line: bytes) -> tuple[Any, ...] | None:
+    @property
+    def key(self) -> list[int]:
+        """Where the columns of the key stand."""
+        return [place for each in self.layout.key if (place := self.head.places.get(each)) is not None]
+
+    def tables(self, body: Body) -> Iterator[pa.Table]:
+        """The rows, a block at a time."""
+        for at, (number, block) in enumerate(_blocks(body)):
+            try:
+                if at in self.doubtful:
+                    raise _Unusual
+                table = self.at_once(number, block)
+            except _Unusual:
+                table = self.one_by_one(number, block)
+            yield table
+
+    # --- column by column
+
+    def at_once(self, number: int, block: bytes) -> pa.Table:
+        """The rows of a block of usual lines.
+
+        Raises:
+            _Unusual: they are not; nothing was counted.
+        """
+        import numpy as np
+        import pyarrow as pa
+
+        texts = self._texts(block)
+        form, count = schema(self.name), texts.num_rows
+        arrays: dict[str, pa.Array] = {}
+        for name, kind, _ in self.layout.columns:
+            place = self.head.places.get(name)
+            column = pa.nulls(count, pa.string()) if place is None else texts.column(place).combine_chunks()
+            if column.null_count and not form.field(name).nullable:
+                raise _Unusual
+            arrays[name] = column if kind == "text" else _typed(column, kind, form.field(name).type)
+        arrays["file_line"] = pa.array(np.arange(number, number + count, dtype=np.int32))
+        arrays["flags"] = pa.nulls(count, pa.string())
+        arrays["extra"] = self._extra(texts)
+        self.hashes.append(self._hashes(texts))
+        self.lines += count
+        return pa.table([arrays[name] for name in form.names], schema=form)
+
+    def _texts(self, block: bytes) -> pa.Table:
+        """The columns of a block as texts, by their place; what is empty is null.
+
+        Raises:
+            _Unusual: a line is empty or of another width, or is not UTF-8.
+        """
+        import pyarrow as pa
+        from pyarrow import csv
+
+        # What ends a line there and does not here, and what would be skipped.
+        if block.startswith((b"\n", b"\r", _BOM)) or b"\n\n" in block or b"\n\r\n" in block:
+            raise _Unusual
+        if b"\r" in block and block.count(b"\r") != block.count(b"\r\n"):
+            raise _Unusual
+        names = [str(place) for place in range(self.head.width)]
+        try:
+            return csv.read_csv(
+                pa.BufferReader(block),
+                csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=names),
+                csv.ParseOptions(delimiter="\t", quote_char=False, double_quote=False, escape_char=False),
+                csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()), null_values=[""], strings_can_be_null=True
+                ),
+            )
+        except pa.ArrowInvalid:
+            raise _Unusual from None
+
+    def _hashes(self, texts: pa.Table) -> np.ndarray:
+        import numpy as np
+        import pyarrow as pa
+
+        total = np.zeros(texts.num_rows, np.uint64)
+        for place in self.key:
+            coded = texts.column(place).combine_chunks().dictionary_encode(null_encoding="encode")
+            each = [hash(text or b"") & _MASK for text in coded.dictionary.cast(pa.binary()).to_pylist()]
+            total = total * np.uint64(_FACTOR) + np.array(each, np.uint64)[coded.indices.to_numpy()]
+        return total
+
+    def _extra(self, texts: pa.Table) -> pa.Array:
+        import pyarrow as pa
+
+        columns = {name: texts.column(place) for name, place in self.head.unknown.items()}
+        if all(column.null_count == len(column) for column in columns.values()):
+            return pa.nulls(texts.num_rows, pa.string())
+        rows = zip(*(column.to_pylist() for column in columns.values()), strict=True)
+        return pa.array([_json(dict(zip(columns, row, strict=True))) for row in rows], pa.string())
+
+    # --- line by line
+
+    def one_by_one(self, number: int, block: bytes) -> pa.Table:
+        """The rows of a block, without the lines that do not fit, which are rejected."""
+        import numpy as np
+        import pyarrow as pa
+
+        rows, hashes, key = [], [], self.key
+        for at, line in _lines(number, block):
+            self.lines += 1
+            raw = line.split(b"\t")
+            if len(raw) != self.head.width:
+                self.reject(at, f"it has {len(raw)} fields and not {self.head.width}", line)
+                continue
+            total = 0
+            for place in key:
+                total = (total * _FACTOR + hash(raw[place])) & _MASK
+            hashes.append(total)
+            if (row := self.row(at, line, raw)) is not None:
+                rows.append(row)
+        self.hashes.append(np.array(hashes, np.uint64))
+        form = schema(self.name)
+        columns: Sequence[Sequence[Any]] = list(zip(*rows, strict=True)) or [()] * len(form)
+        arrays = [pa.array(column, each.type) for column, each in zip(columns, form, strict=True)]
+        return pa.table(arrays, schema=form)
+
+    def row(self, number: int, line: bytes, raw: list[bytes]) -> tuple[Any, ...] | None:
         """The values of a line, in the order of the columns; None where it does not fit."""
-        raw = line.split(b"\t")
-        if len(raw) != self.head.width:
-            self.reject(number, f"it has {len(raw)} fields and not {self.head.width}", line)
-            return None
         flags = []
-        if (
-            self.repeated
-            and b"\t".join([raw[p] for k in self.layout.key if (p := self.head.places.get(k)) is not None])
-            in self.repeated
-        ):
+        if self.repeated and self.key_of(raw) in self.repeated:
             flags.append(DUPLICATE)
         try:
             fields = line.decode().split("\t")
@@ -351,33 +238,63 @@ class _Reading:
             place = self.head.places.get(name)
             text = fields[place] if place is not None else ""
             if not text:
-                if name in self.layout.key and name not in ("segments", "coreg"):
+                if name in self.layout.key and name not in MAY_LACK:
                     self.reject(number, f"{name} is missing", line)
                     return None
                 values.append(None)
                 continue
             try:
-                values.append(_READ[kind](text))
+                values.append(READ[kind](text))
             except ValueError as error:
                 self.reject(number, f"{name} {error}", line)
                 return None
-        extra = {name: fields[place] for name, place in self.head.unknown.items() if fields[place]}
-        told = json.dumps(extra, ensure_ascii=False, sort_keys=True) if extra else None
-        return (*values, number, ",".join(flags) or None, told)
+        extra = _json({name: fields[place] for name, place in self.head.unknown.items()})
+        return (*values, number, ",".join(flags) or None, extra)
 
-    def rows(self, body: Body) -> Iterator[list[tuple[Any, ...]]]:
-        """The rows, a row group at a time."""
-        rows: list[tuple[Any, ...]] = []
-        for number, line in _lines(body):
-            if number == 1:
-                continue
-            self.lines += 1
-            if (row := self.row(number, line)) is not None:
-                rows.append(row)
-            if len(rows) == ROWS:
-                yield rows
-                rows = []
-        yield rows
+    def reject(self, number: int, reason: str, line: bytes) -> None:
+        self.unfit += 1
+        if len(self.rejected) < MOST_REJECTED:
+            self.rejected.append(Rejected(f"line {number}", reason, line.decode("utf-8", "replace")[:2_000]))
+
+    # --- lines of one key
+
+    def key_of(self, raw: list[bytes]) -> bytes:
+        return b"\t".join([raw[place] for place in self.key])
+
+    def again(self, body: Body) -> _Reading | None:
+        """How to read the file once more, now that it is known which keys are repeated; None where none is."""
+        import numpy as np
+
+        found, counts = np.unique(np.concatenate([*self.hashes, np.zeros(0, np.uint64)]), return_counts=True)
+        several = found[counts > 1]
+        doubtful = frozenset(at for at, hashes in enumerate(self.hashes) if np.isin(hashes, several).any())
+        counted = Counter(
+            self.key_of(raw)
+            for at, (number, block) in enumerate(_blocks(body))
+            if at in doubtful
+            for _, line in _lines(number, block)
+            if len(raw := line.split(b"\t")) == self.head.width
+        )
+        repeated = frozenset(key for key, count in counted.items() if count > 1)
+        return _Reading(self.name, self.head, repeated, doubtful) if repeated else None
+
+
+def _typed(column: pa.Array, kind: str, form: pa.DataType) -> pa.Array:
+    """Texts as values, each different text read once."""
+    import pyarrow as pa
+
+    coded = column.dictionary_encode()
+    try:
+        values = pa.array([READ[kind](text) for text in coded.dictionary.to_pylist()], form)
+    except ValueError:
+        raise _Unusual from None
+    return values.take(coded.indices)
+
+
+def _json(columns: Mapping[str, str | None]) -> str | None:
+    """Columns that nobody knows, where they say something."""
+    said = {name: text for name, text in columns.items() if text}
+    return json.dumps(said, ensure_ascii=False, sort_keys=True) if said else None
 
 
 def _decoded(line: bytes) -> str:
@@ -388,31 +305,33 @@ def _decoded(line: bytes) -> str:
 
 
 def convert(name: str, body: Body, target: BinaryIO) -> Made:
-    """Write a member's file.
+    """Write a member's file; `target` can be written again from its beginning.
 
     Raises:
         ParseError: it is no such member, or too many of its lines do not fit.
     """
-    head = _head(name, body)
-    layout = LAYOUTS[name]
-    reading = _Reading(layout, head, _repeated(layout, head, body), [])
-    count = _write(name, reading.rows(body), target)
+    reading = _Reading(name, _head(name, body))
+    count = _write(name, reading.tables(body), target)
+    if (again := reading.again(body)) is not None:
+        reading = again
+        target.seek(0)
+        target.truncate()
+        count = _write(name, reading.tables(body), target)
     if reading.unfit > MOST_REJECTED and reading.unfit * 100 > reading.lines * MOST_UNFIT:
         first = reading.rejected[0]
         raise ParseError(
             f"{reading.unfit:,} of {reading.lines:,} lines do not fit, first {first.position}: {first.reason}; "
             "it has another form than the one that is known"
         )
-    return Made(count, reading.rejected, tuple(head.unknown))
+    return Made(count, reading.rejected, tuple(reading.head.unknown))
 
 
 def write_nothing(name: str, target: BinaryIO) -> None:
     """Write the file of a member that is no longer there: the same columns, without rows."""
-    _write(name, iter([[]]), target)
+    _write(name, iter(()), target)
 
 
-def _write(name: str, groups: Iterator[Sequence[tuple[Any, ...]]], target: BinaryIO) -> int:
-    import pyarrow as pa
+def _write(name: str, tables: Iterator[pa.Table], target: BinaryIO) -> int:
     import pyarrow.parquet as pq
 
     form, count = schema(name), 0
@@ -420,15 +339,17 @@ def _write(name: str, groups: Iterator[Sequence[tuple[Any, ...]]], target: Binar
         target,
         form,
         compression="zstd",
-        compression_level=3,
+        compression_level=1,
         version="2.6",
         data_page_version="1.0",
+        # Readers skip row groups by these alone.
+        write_statistics=[*LAYOUTS[name].key, "file_line"],
         store_schema=False,
     ) as writer:
-        for rows in groups:
-            columns = zip(*rows, strict=True) if rows else [()] * len(form)
-            arrays = [pa.array(column, field.type) for column, field in zip(columns, form, strict=True)]
-            if rows or not count:
-                writer.write_table(pa.table(arrays, schema=form), row_group_size=ROWS)
-            count += len(rows)
+        for table in tables:
+            if table.num_rows:
+                writer.write_table(table, row_group_size=table.num_rows)
+                count += table.num_rows
+        if not count:
+            writer.write_table(form.empty_table())
     return count
