@@ -1,13 +1,14 @@
 """Measures a bulk file of companies' facts made into a parquet file for each company.
 
     ./run bench -k edgar
-    python tests/benchmarks/edgar.py [--companies 900] [--rounds 3]
+    python tests/benchmarks/edgar.py [--companies 900] [--rounds 3] [--dartlab ~/dartlab/bin/python]
 
 Promises: every way reads the same archive from disk and is run in turn; ours is checked fact by fact against the naive
 reading before anything is measured. `naive` is what people write: `zipfile`, `json.loads`, a list of dictionaries,
 pandas, `to_parquet`. `floor` is inflating and parsing alone, with the fastest parser here, of which nothing is made.
-DuckDB reads the unpacked documents by itself, with one thread, and writes one file of all. An ordinary day converts the
-members whose checksum differs. The scan over all companies is made of the files of all. Then the same days go through
+DuckDB reads the unpacked documents by itself, with one thread, and writes one file of all. dartlab's own converter
+takes part where an interpreter is named that has it, here or in `DARTLAB_PYTHON`. An ordinary day converts the members
+whose checksum differs. The scan over all companies is made of the files of all. Then the same days go through
 the engine, from a stand-in of the SEC, in processes of their own: what is transferred, what each process holds at most,
 and how much two of them are faster than one.
 """
@@ -17,7 +18,8 @@ from __future__ import annotations
 import argparse
 import io
 import json
-import resource
+import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -36,7 +38,7 @@ import pyarrow.parquet as pq
 from include.engine import zips
 from include.sandbox.edgar_bulk import Bulk
 from include.sources.edgar import documents, finance_file, scan_file
-from tests.benchmarks.measuring import Cost, Judged, interleaved, judge, ratios, table
+from tests.benchmarks.measuring import Cost, Judged, interleaved, judge, most_held, ratios, table
 
 
 def _cost(work: Callable[[], object]) -> Cost:
@@ -113,6 +115,20 @@ def duck(folder: Path, target: Path) -> None:
         )
 
 
+def dartlab(python: str, archive: Path, folder: Path) -> Cost:
+    """dartlab's converter, in a process of its own, which also says what it took."""
+    script = Path(__file__).with_name("edgar_dartlab.py")
+    said = subprocess.run(  # the interpreter that whoever measures has named
+        # Without the script's own folder, whose modules have names of the standard library's.
+        [python, "-P", str(script), str(archive), str(folder)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    cpu, wall = said.stdout.split()[-2:]
+    return Cost(float(cpu), 0.0, float(wall))
+
+
 def scan(files: Sequence[Path], folder: Path) -> None:
     """Scan all companies' files, in batches as the engine does."""
     pieces = []
@@ -146,7 +162,7 @@ def check_equal(archive: Path) -> int:
     return count
 
 
-def measure(companies: int, divisor: int, rounds: int) -> list[str]:
+def measure(companies: int, divisor: int, rounds: int, python_of_dartlab: str = "") -> list[str]:
     """Run every way in turn and return the lines to print."""
     bulk = Bulk(companies=companies, facts_divisor=divisor)
     with tempfile.TemporaryDirectory(prefix="daybook-bench-") as home:
@@ -181,13 +197,15 @@ def measure(companies: int, divisor: int, rounds: int) -> list[str]:
             with zipfile.ZipFile(first) as opened:
                 opened.extractall(unpacked)
             kinds["DuckDB, unpacked already"] = lambda: _cost(lambda: duck(unpacked, folder / "all.parquet"))
+        if python_of_dartlab:
+            kinds["dartlab's converter"] = lambda: dartlab(python_of_dartlab, first, folder / "dartlab")
         taken = interleaved(kinds, rounds)
         full, least = taken["ours, all"], taken["floor: inflate and parse"]
         lines = [
             table(taken, facts, "fact"),
             f"{companies} companies, {facts:,} facts; the next day changes {len(changed)} of them, {share:.1%} of the "
             f"bytes. Most memory of this process, all ways together: "
-            f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB",
+            f"{most_held():.0f} MB",
             judge(Judged("facts: ours / floor", tuple(ratios(full, least)), floor=4.0, aim=2.0, less=True)),
             judge(
                 Judged("facts: naive / ours", tuple(ratios(taken["naive: json and pandas"], full)), floor=2.2, aim=4.2)
@@ -202,6 +220,9 @@ def measure(companies: int, divisor: int, rounds: int) -> list[str]:
             lines.append(
                 judge(Judged("facts: DuckDB / ours", tuple(ratios(taken["DuckDB, unpacked already"], full)), floor=0.8))
             )
+        if python_of_dartlab:
+            theirs = tuple(ratios(taken["dartlab's converter"], full))
+            lines.append(judge(Judged("facts: dartlab / ours", theirs, floor=3.0, aim=6.0)))
         return lines
 
 
@@ -210,5 +231,6 @@ if __name__ == "__main__":
     parser.add_argument("--companies", type=int, default=900)
     parser.add_argument("--divisor", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--dartlab", default=os.environ.get("DARTLAB_PYTHON", ""))
     options = parser.parse_args()
-    print("\n".join(measure(options.companies, options.divisor, options.rounds)))
+    print("\n".join(measure(options.companies, options.divisor, options.rounds, options.dartlab)))
