@@ -12,8 +12,8 @@ def test_each_unit_is_taken_once_and_what_claiming_and_settling_costs_is_printed
     postgres: Cluster, database: str
 ) -> None:
     # The two queues it is measured against are installed by `./run bench` alone.
-    from tests.benchmarks import queue
+    from tests.benchmarks import claims
 
-    with queue.prepared(postgres, database) as bench:
+    with claims.prepared(postgres, database) as bench:
         for workers in (1, 4, 16, 32):
-            print("\n" + "\n".join(queue.measure(bench, workers, 2_000, 5)), flush=True)
+            print("\n" + "\n".join(claims.measure(bench, workers, 2_000, 5)), flush=True)

@@ -1,7 +1,7 @@
 """Measures claiming and settling cycles against procrastinate and pgqueuer fetching and finishing jobs.
 
-    ./run bench -k queue
-    python tests/benchmarks/queue.py [--workers 1 4 16 32] [--jobs 1000] [--rounds 5]
+    ./run bench -k claims
+    python tests/benchmarks/claims.py [--workers 1 4 16 32] [--jobs 1000] [--rounds 5]
 
 Promises: each has a database of its own on one server, with 100,000 ended and 5,000 open units of work, which are
 topped up and vacuumed before each run; a run does nothing but take a unit and end it as a success, one at a time;
