@@ -1,8 +1,8 @@
 """What docker-compose.yaml describes, run without containers and hurt, against LocalExecutor: the same rows and files.
 
 Redis, Celery workers and an object store carry the polls of every source, a backfill and EDGAR's files; a worker is
-killed and Redis too while they work. Wall and CPU time are printed. TOPOLOGY_WORKERS says how many workers (two where
-it says nothing), TOPOLOGY_DAYS how many days the backfill has (60).
+killed and Redis too while they work. The backfill and EDGAR's files are also had by one worker, and by two unhurt. Wall
+and CPU time are printed. TOPOLOGY_DAYS says how many days the backfill has (60).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,6 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("redis-server") is None, reason="this machine has no redis-server"),
 ]
 
-WORKERS = int(os.environ.get("TOPOLOGY_WORKERS", "2"))
 LAST = date(2026, 9, 11)
 FIRST = LAST - timedelta(days=int(os.environ.get("TOPOLOGY_DAYS", "60")))
 # A stack that has just come up has every source's windows to work, and a busy machine.
@@ -245,39 +244,54 @@ def held(stack: RealStack) -> Outcome:
     return Outcome(tables, {row["path"]: row["rows"] for row in files}, {})
 
 
-def play(directory: Path, executor: tuple[str, ...], is_hurt: bool) -> Outcome:
-    """Poll every source, fill the past, make EDGAR's files again, strike nine: everything once, on one executor."""
-    costs = {name: Cost() for name in ("polls", "backfill", "edgar")}
+@contextmanager
+def worked(
+    directory: Path, executor: tuple[str, ...], jobs: Collection[str], costs: dict[str, Cost], *, is_hurt: bool
+) -> Iterator[RealStack]:
+    """Poll the jobs' streams, fill the past and make EDGAR's files again, everything once; the stack then stands."""
     with bring_up(directory, demo=True, executor=executor) as stack, Cpu(stack) as cpu:
+        streams = [stream for stream in registry.streams() if stream.job_name in jobs]
         ended(stack, "dispatch", stack.trigger("dispatch"))
-        with taking(costs["polls"], cpu):
-            polled(stack, [stream for stream in registry.streams() if stream.job_name != AFTER_THE_LIST])
-            polled(stack, [stream for stream in registry.streams() if stream.job_name == AFTER_THE_LIST])
-        with taking(costs["backfill"], cpu):
+        with taking(costs.setdefault("polls", Cost()), cpu):
+            polled(stack, [stream for stream in streams if stream.job_name != AFTER_THE_LIST])
+            if AFTER_THE_LIST in jobs:
+                polled(stack, [stream for stream in streams if stream.job_name == AFTER_THE_LIST])
+        with taking(costs.setdefault("backfill", Cost()), cpu):
             past = backfill(stack, is_hurt)
-        with taking(costs["edgar"], cpu):
+        with taking(costs.setdefault("edgar", Cost()), cpu):
             again = stack.trigger(
                 "edgar", mode="replay", streams=["edgar.facts"], start_date=str(FIRST), end_date="2026-09-16",
-                force=True, reason="to see it on two workers",
+                force=True, reason="to see it on several workers",
             )  # fmt: skip
             assert ended(stack, "edgar", again)["state"] == "success"
-        if executor and WORKERS > 1:
+        for name, cost in costs.items():
+            print(f"{' '.join(executor) or 'local'}: {name}: {cost.wall:.0f} s, {cost.cpu:.0f} s of CPU", flush=True)
+        if executor == celery(2):
             for given in (hands(stack, "finra", past), hands(stack, "edgar", again)):
                 print(given, flush=True)
                 assert sum(bool(tasks) for tasks in given.values()) >= 2, given
+        yield stack
+
+
+def celery(workers: int) -> tuple[str, ...]:
+    """What brings a stack up with so many workers of Celery."""
+    return ("--executor", "celery", "--workers", str(workers))
+
+
+def play(directory: Path, executor: tuple[str, ...], *, is_hurt: bool) -> Outcome:
+    """Work every source on one executor, strike nine, and publish; what it all left."""
+    costs: dict[str, Cost] = {}
+    jobs = {stream.job_name for stream in registry.streams()}
+    with worked(directory, executor, jobs, costs, is_hurt=is_hurt) as stack:
         snapshot(stack)
         stack.eventually(lambda: published(stack), "everything to be on the Hub", WAIT_SECONDS)
-        outcome = held(stack)
-    outcome.costs = costs
-    for name, cost in costs.items():
-        print(f"{' '.join(executor) or 'local'}: {name}: {cost.wall:.0f} s, {cost.cpu:.0f} s of CPU", flush=True)
-    return outcome
+        return replace(held(stack), costs=costs)
 
 
 def test_two_workers_a_lost_one_and_a_lost_redis_give_what_one_machine_gives(tmp_path: Path) -> None:
     # It takes as long as it takes; a dump of where it waits would only look like a failure.
     faulthandler.cancel_dump_traceback_later()
-    distributed = play(tmp_path / "celery", ("--executor", "celery", "--workers", str(WORKERS)), is_hurt=True)
+    distributed = play(tmp_path / "celery", celery(2), is_hurt=True)
     alone = play(tmp_path / "local", (), is_hurt=False)
     assert distributed.files
     assert sum(rows[0] for name, rows in distributed.tables.items() if name != "made files") > 0
@@ -286,3 +300,16 @@ def test_two_workers_a_lost_one_and_a_lost_redis_give_what_one_machine_gives(tmp
         name: (alone.tables[name], distributed.tables[name]) for name in differing if name != "made files"
     }
     assert distributed.files == alone.files
+
+
+def test_one_worker_leaves_what_two_leave_and_what_each_takes_is_printed(tmp_path: Path) -> None:
+    faulthandler.cancel_dump_traceback_later()
+    left = []
+    for executor in (celery(1), celery(2), ()):
+        directory = tmp_path / (executor[-1] if executor else "local")
+        with worked(directory, executor, {"finra", "edgar"}, {}, is_hurt=False) as stack:
+            tables = held(stack).tables
+            left.append((tables["market.finra_short_volume"], tables["made files"]))
+    assert left[0][0][0] > 0
+    assert left[0][1]
+    assert left[0] == left[1] == left[2]
